@@ -1,0 +1,1 @@
+"""Agreeing and gossiping with the other nodes of the cluster."""

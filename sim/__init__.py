@@ -1,0 +1,1 @@
+"""The simulator: the real code of reachnode under seeded faults, in virtual time."""
