@@ -1,0 +1,1 @@
+"""Consensus: the one room that knows PySyncObj."""
