@@ -36,11 +36,11 @@ class Files(Protocol):
         ...
 
     def truncate(self, name: str, size: int) -> None:
-        """Cut a file to `size` bytes."""
+        """Cut a file to `size` bytes; it must be there."""
         ...
 
     def sync(self, name: str) -> None:
-        """Make the content of a file durable (fdatasync)."""
+        """Make the content of a file durable (fdatasync); it must be there."""
         ...
 
     def rename(self, old: str, new: str) -> None:
@@ -68,11 +68,11 @@ class SystemFiles:
     """Files of the operating system, descriptors kept open between writes.
 
     Args:
-        directory: Made with mode 0700 when missing.
+        directory: Made with mode 0700 when missing, durably, its parents too.
     """
 
     def __init__(self, directory: Path) -> None:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_durably(directory)
         self.directory = directory
         self._open: dict[str, int] = {}
         self._lock: int | None = None
@@ -83,6 +83,7 @@ class SystemFiles:
 
         Raises:
             DirectoryInUse: Another process has it.
+            OSError: The file system knows no locks, or the lock file cannot be made.
         """
         assert self._lock is None
         fd = os.open(
@@ -90,14 +91,28 @@ class SystemFiles:
         )
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        except BlockingIOError as error:
             os.close(fd)
-            raise DirectoryInUse(error.errno, f"{self.directory} is in use") from error
+            raise DirectoryInUse(
+                error.errno, "the data directory is in use by another process", str(self.directory)
+            ) from error
+        except OSError:
+            os.close(fd)
+            raise
         self._lock = fd
 
     def names(self) -> list[str]:
-        """Return the names present, sorted, the lock file left out."""
-        return sorted(name for name in os.listdir(self._directory_fd) if name != "LOCK")
+        """Return the names of the files present, sorted.
+
+        The lock file is left out, and so are directories: the root of a mounted volume
+        has a `lost+found` that is none of ours.
+        """
+        with os.scandir(self._directory_fd) as entries:
+            return sorted(
+                entry.name
+                for entry in entries
+                if entry.name != "LOCK" and not entry.is_dir(follow_symlinks=False)
+            )
 
     def size(self, name: str) -> int:
         """Return the length of a file in bytes."""
@@ -122,7 +137,7 @@ class SystemFiles:
 
     def write(self, name: str, offset: int, data: bytes) -> None:
         """Write all of `data` at `offset`, making the file if it is missing."""
-        fd = self._descriptor(name)
+        fd = self._descriptor(name, os.O_CREAT)
         view = memoryview(data)
         while view:
             count = os.pwrite(fd, view, offset)
@@ -167,11 +182,12 @@ class SystemFiles:
             os.close(self._directory_fd)
             self._directory_fd = -1
 
-    def _descriptor(self, name: str) -> int:
+    def _descriptor(self, name: str, flags: int = 0) -> int:
         """Return the kept descriptor of a file, opening it at first use."""
         fd = self._open.get(name)
         if fd is None:
-            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+            assert "/" not in name
+            flags |= os.O_RDWR | os.O_CLOEXEC
             fd = self._open[name] = os.open(name, flags, 0o600, dir_fd=self._directory_fd)
         return fd
 
@@ -180,3 +196,19 @@ class SystemFiles:
         fd = self._open.pop(name, None)
         if fd is not None:
             os.close(fd)
+
+
+def make_durably(directory: Path) -> None:
+    """Make a directory that is still there after power loss; one that exists is no error.
+
+    Syncing a directory keeps its entries, not its own name: that is in its parent.
+    """
+    if directory.is_dir():
+        return
+    make_durably(directory.parent)
+    directory.mkdir(mode=0o700, exist_ok=True)
+    fd = os.open(directory.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
