@@ -1,1 +1,1 @@
-"""serve"""
+"""What clients connect to: the listener, the paths and their handlers."""
