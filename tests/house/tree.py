@@ -10,6 +10,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 TOPS = ("reachnode", "sim", "tests")
 UNTRACKED = frozenset({"__pycache__", "build", "dist", "reachnode-data"})
+HIDDEN_OURS = frozenset({".ci", ".dockerignore", ".editorconfig", ".gitattributes", ".gitignore"})
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -27,7 +28,7 @@ def every_file() -> Iterator[str]:
     """Yield the paths of the files that belong to the project; caches and venvs don't."""
     for path in sorted(ROOT.rglob("*")):
         parts = path.relative_to(ROOT).parts
-        is_hidden = parts[0].startswith(".") and parts[0] != ".ci" and len(parts) > 1
+        is_hidden = parts[0].startswith(".") and parts[0] not in HIDDEN_OURS
         if path.is_file() and not is_hidden and UNTRACKED.isdisjoint(parts):
             yield path.relative_to(ROOT).as_posix()
 
