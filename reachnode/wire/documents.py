@@ -1,0 +1,176 @@
+"""JSON documents to nouns and back, with errors that name the place.
+
+A noun's own decoder stops at the first unknown field; here unknown fields are found first,
+so that one caller can refuse them with the closest known name and another can pass over
+them with a warning.
+"""
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin
+
+import msgspec
+
+from reachnode.errors import InvalidRequest, ReachError, error_of
+from reachnode.model.words import Problem
+
+T = TypeVar("T")
+PLACE = re.compile(r"^(.*?)(?: - at `\$\.?(.*)`)?$", re.DOTALL)
+DEPTH_MAX = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stray:
+    """A field that a noun doesn't have."""
+
+    at: str
+    """Where it stands, as in `capabilities[0].colour`."""
+    closest: str | None
+    """The known name it most resembles."""
+
+    def __str__(self) -> str:
+        hint = f"; did you mean {self.closest}?" if self.closest else ""
+        return f"{self.at} is unknown{hint}"
+
+
+def read_json(body: bytes) -> Any:
+    """Return the JSON document of a body.
+
+    Raises:
+        InvalidRequest: It is none, or nests too deeply.
+    """
+    try:
+        document = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidRequest(f"the body is no JSON in UTF-8: {error}") from None
+    if depth_of(document) > DEPTH_MAX:
+        raise InvalidRequest(f"the body nests deeper than {DEPTH_MAX} levels")
+    return document
+
+
+def read_object(body: bytes) -> dict[str, Any]:
+    """Return the JSON object of a body.
+
+    Raises:
+        InvalidRequest: It is no object.
+    """
+    document = read_json(body)
+    if not isinstance(document, dict):
+        raise InvalidRequest("the body must be a JSON object")
+    return document
+
+
+def depth_of(document: object) -> int:
+    """Return how many containers are inside one another; 0 for a plain value."""
+    deepest = 0
+    waiting = [(document, 1)]
+    while waiting:
+        one, depth = waiting.pop()
+        if isinstance(one, dict | list):
+            deepest = max(deepest, depth)
+            inside = one.values() if isinstance(one, dict) else one
+            waiting.extend((value, depth + 1) for value in inside)
+    return deepest
+
+
+def strays(document: object, kind: Any, *, at: str = "") -> Iterator[Stray]:
+    """Yield every field that the noun `kind`, or a noun inside it, doesn't have."""
+    noun, is_many = noun_of(kind)
+    if noun is None:
+        return
+    if is_many:
+        if isinstance(document, Sequence) and not isinstance(document, str):
+            for number, one in enumerate(document):
+                yield from strays(one, noun, at=f"{at}[{number}]")
+        return
+    if not isinstance(document, Mapping):
+        return
+    known = {field.encode_name: field.type for field in msgspec.structs.fields(noun)}
+    for name, value in document.items():
+        place = f"{at}.{name}" if at else str(name)
+        if name in known:
+            yield from strays(value, known[name], at=place)
+        else:
+            close = difflib.get_close_matches(str(name), sorted(known), n=1)
+            yield Stray(at=place, closest=close[0] if close else None)
+
+
+def noun_of(kind: Any) -> tuple[type[msgspec.Struct] | None, bool]:
+    """Return the noun in a field's type, and whether the field holds many of it."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return kind, False
+    if get_origin(kind) in (UnionType, Union):
+        found = (noun_of(one) for one in get_args(kind))
+        return next((one for one in found if one[0] is not None), (None, False))
+    if get_origin(kind) is tuple:
+        return noun_of(get_args(kind)[0])[0], True
+    return None, False
+
+
+def without(document: Any, kind: Any) -> Any:
+    """Return a document without what `strays` finds in it, and without null fields."""
+    noun, is_many = noun_of(kind)
+    if is_many and isinstance(document, list):
+        return [without(one, noun) for one in document]
+    if noun is None or not isinstance(document, dict):
+        return document
+    known = {field.encode_name: field.type for field in msgspec.structs.fields(noun)}
+    return {
+        name: without(value, known[name])
+        for name, value in document.items()
+        if name in known and value is not None
+    }
+
+
+def to_noun(document: Any, kind: type[T]) -> T:
+    """Return the noun that a document says.
+
+    Raises:
+        InvalidRequest: A field is missing, unknown, or of another type; `details` say where.
+    """
+    try:
+        return msgspec.convert(document, kind)
+    except msgspec.ValidationError as error:
+        found = PLACE.fullmatch(str(error))
+        why, at = (found[1], found[2] or "") if found else (str(error), "")
+        raise InvalidRequest(
+            f"{at}: {why}" if at else why, details={"problems": [{"at": at, "why": why}]}
+        ) from None
+
+
+def refuse_strays(document: object, kind: type[msgspec.Struct]) -> None:
+    """Raise where a document has a field that the noun doesn't know.
+
+    Raises:
+        InvalidRequest: It has; the closest known name is suggested.
+    """
+    found = list(strays(document, kind))
+    if found:
+        problems = [{"at": one.at, "why": str(one)} for one in found]
+        raise InvalidRequest(str(found[0]), details={"problems": problems})
+
+
+def error_for(problems: Sequence[Problem]) -> ReachError:
+    """Return the one error for all that is wrong with a document; the first names it."""
+    first = problems[0]
+    found = [{"at": one.at, "why": one.why} for one in problems]
+    return error_of(first.code, f"{first.at}: {first.why}", details={"problems": found})
+
+
+def plain(noun: Any) -> Any:
+    """Return a noun as JSON containers, its defaults included; tuples become lists."""
+    if isinstance(noun, msgspec.Struct):
+        return {name: plain(getattr(noun, name)) for name in noun.__struct_fields__}
+    if isinstance(noun, tuple | list):
+        return [plain(one) for one in noun]
+    if isinstance(noun, Mapping):
+        return {name: plain(value) for name, value in noun.items()}
+    return noun
+
+
+def write_json(document: Any) -> bytes:
+    """Return a document as JSON in UTF-8, ending with a line feed for terminals."""
+    return msgspec.json.encode(document) + b"\n"
