@@ -175,7 +175,6 @@ async def accept_after(*failures: int) -> tuple[float, int]:
 
 async def test_a_shortage_is_waited_out(autojump_clock: trio.testing.MockClock) -> None:
     """Without descriptors or memory the listener pauses, counts, and goes on."""
-    del autojump_clock
     took_seconds, failures_count = await accept_after(errno.EMFILE, errno.ENFILE, errno.ENOBUFS)
     assert took_seconds == pytest.approx(3 * ACCEPT_PAUSE_SECONDS)
     assert failures_count == 3
@@ -185,7 +184,6 @@ async def test_one_aborted_connection_delays_no_other(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     """A connection that is gone before it is accepted is skipped at once."""
-    del autojump_clock
     assert await accept_after(errno.ECONNABORTED) == (0, 1)
 
 
