@@ -14,7 +14,7 @@ One step of a running core, whatever woke it:
     cut from the log is told -> changes move on -> the state's slow work is asked for
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -32,7 +32,7 @@ from reachnode.peers.raft.proposals import Fate, Leader, Proposal, Proposals
 from reachnode.peers.raft.settings import RaftSettings
 from reachnode.registry.codec import encode_envelope
 from reachnode.registry.commands import Command, Envelope
-from reachnode.registry.outcomes import Refused
+from reachnode.registry.outcomes import Outcome, Refused
 from reachnode.registry.state import genesis
 from reachnode.world.sources import Sources
 
@@ -119,7 +119,8 @@ class Core:
         self.greets: dict[str, Greet] = {}
         """The latest greeting on each of these connections."""
         self.heard_at: dict[str, float] = {}
-        self.on_applied: Callable[[int], None] = lambda _: None
+        self.on_applied: Callable[[int, Sequence[Outcome]], None] = lambda _index, _outcomes: None
+        """Called after each entry, and after a snapshot with no outcomes."""
         self.role_changes: dict[str, int] = {}
         self._epoch_counter = 0
         self._ready_number: int | None = None
@@ -182,7 +183,10 @@ class Core:
     def _run(self) -> None:
         """Make the engine, with what the disk held."""
         loaded, settings = self.loaded, self.settings
-        state = genesis(self.identity.cluster_id, self.identity.founders)
+        requests_max = settings.requests_max if self.rules.requests_are_remembered else 1
+        state = genesis(
+            self.identity.cluster_id, self.identity.founders, requests_max=requests_max
+        )
         index = 1
         if loaded.snapshot is not None:
             index, term, state = loaded.snapshot
@@ -498,7 +502,7 @@ class Core:
         term = self.journal.term_at(index)
         assert term is not None
         self.proposals.applied(index, term, outcomes)
-        self.on_applied(index)
+        self.on_applied(index, outcomes)
 
     def _role_changed(self, role: str) -> None:
         """Count and tell a change of role."""

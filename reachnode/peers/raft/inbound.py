@@ -112,6 +112,8 @@ class Inbound:
         if isinstance(message, Greet):
             core.greeted(peer, message)
             return
+        if peer not in core.greets and isinstance(message, SnapshotPiece | SnapshotAck):
+            return  # The data connection may be a little ahead of the greeting.
         if peer not in core.greets:
             raise BadMessage("the first message was no greeting")
         if core.engine is None or not core.engine.is_connected(peer):
@@ -362,7 +364,7 @@ class Inbound:
         engine.installed(received.index)
         core.snapshot = (received.index, received.term)
         core.proposals.skipped_to(received.index)
-        core.on_applied(received.index)
+        core.on_applied(received.index, ())
         claimed = received.index if self._rules.snapshot_claims_itself else journal.end
         ack = Ack(engine.term, claimed + 1, reset=False, success=True)
         self.hold(peer, ack, number=journal.vote_number)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 
 from reachnode.peers.raft.engine import Times
 from reachnode.peers.raft.safeguards import ALL_ON, Safeguards
+from reachnode.registry.state import REQUESTS_MAX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,8 @@ class RaftSettings:
     """Bytes waiting for the disk beyond which no entries are taken from a leader."""
     transfer_stall_seconds: float = 5.0
     """Without progress for this long, a snapshot is sent again from its beginning."""
+    requests_max: int = REQUESTS_MAX
+    """Request ids the state remembers; the same on every node of a cluster, for ever."""
     safeguards: Safeguards = ALL_ON
 
     def scaled(self, factor: float) -> "RaftSettings":
