@@ -84,6 +84,8 @@ def offered(capabilities: Offers, old: Instance | None, new: Instance | None) ->
     """
     before = {one.name: old.agent for one in old.capabilities} if old else {}
     now = {one.name: new.agent for one in new.capabilities} if new else {}
+    if before == now:
+        return capabilities
     for name, agent in now.items():
         assert new
         if before.get(name) != agent:
