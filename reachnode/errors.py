@@ -200,6 +200,10 @@ class ClusterChanging(ConflictError, code="cluster_changing", can_retry=True):
     """A membership change is under way."""
 
 
+class NotLeader(ConflictError, code="not_leader"):
+    """Only the leader can do this; `details` name it."""
+
+
 class StaleLease(ConflictError, code="stale_lease"):
     """The ticket's lease was lost to another holder."""
 
