@@ -202,6 +202,11 @@ class HttpServer:
         """Whether nothing of a further request came yet."""
         return not (self._buffer or self._request)
 
+    @property
+    def has_head(self) -> bool:
+        """Whether the head of the next request is there and its body may not be."""
+        return self._request is not None
+
     def receive(self, data: bytes) -> None:
         """Take bytes as they come from the network."""
         self._buffer += data

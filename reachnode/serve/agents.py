@@ -1,0 +1,159 @@
+"""Instances: register, show, list, announce a state, take leave."""
+
+from typing import Any
+
+import msgspec
+
+from reachnode.errors import AgentIdInUse, InvalidRequest, UnknownAgent
+from reachnode.model.agents import Instance
+from reachnode.registry.commands import AnnouncedState, Deregister, Register, SetAgentState
+from reachnode.registry.queries import record_of, records
+from reachnode.registry.state import Record, Standing, State
+from reachnode.serve.answers import Answer, document
+from reachnode.serve.changes import change
+from reachnode.serve.front import Front
+from reachnode.serve.inquiry import Inquiry
+from reachnode.serve.reads import fresh_state, refuse_unloaded
+from reachnode.wire.documents import refuse_strays, to_noun
+from reachnode.wire.registrations import Registration, read_registration, write_instance
+
+ITEMS_MAX = 1000
+LIST_QUERY = frozenset({"capability", "agent", "zone", "state", "limit", "cursor"})
+
+
+class StateWish(msgspec.Struct, frozen=True, kw_only=True):
+    """The body that announces a state."""
+
+    state: AnnouncedState
+    incarnation: int | None = None
+
+
+async def register(front: Front, inquiry: Inquiry) -> Answer:
+    """Register an instance, or replace what it said before."""
+    refuse_unloaded(front)
+    registration = read_registration(inquiry.document())
+    instance = registration.instance
+    command = Register(
+        instance=instance, replaces=seen_incarnation(front.replica.state, registration)
+    )
+    applied = await change(front, inquiry, command)
+    value = applied.value or {}
+    content = {
+        "agent_id": instance.agent_id,
+        "state": "pending",
+        "index": applied.index,
+        "incarnation": value["incarnation"],
+        "warnings": list(registration.warnings),
+    }
+    return document(content, status=200 if value["replaced"] else 201)
+
+
+def seen_incarnation(state: State, registration: Registration) -> int | None:
+    """Return the incarnation that a registration may replace; None for any, 0 for none.
+
+    An instance comes back when it offers the same endpoints, or knows its incarnation.
+
+    Raises:
+        AgentIdInUse: Another holds the id.
+    """
+    if registration.replaces_any:
+        return None
+    instance = registration.instance
+    record = record_of(state, instance.agent_id)
+    if record is None:
+        return registration.incarnation or 0
+    old = record.instance
+    if registration.incarnation is not None:
+        return registration.incarnation
+    if endpoints(old) == endpoints(instance):
+        return old.incarnation
+    raise AgentIdInUse(
+        f"{instance.agent_id} is registered with other endpoints; "
+        "send its incarnation, or replace: true",
+        details={"incarnation": old.incarnation},
+    )
+
+
+def endpoints(instance: Instance) -> frozenset[str]:
+    """Return where an instance is reached."""
+    return frozenset(one.endpoint for one in instance.capabilities) | {instance.base_url}
+
+
+async def deregister(front: Front, inquiry: Inquiry) -> Answer:
+    """Remove an instance."""
+    agent_id = inquiry.parts["agent_id"]
+    command = Deregister(agent_id=agent_id, incarnation=inquiry.whole_number("incarnation"))
+    applied = await change(front, inquiry, command)
+    return document({"agent_id": agent_id, "index": applied.index})
+
+
+async def announce(front: Front, inquiry: Inquiry) -> Answer:
+    """Announce that an instance is updating, disabled, or back."""
+    body = inquiry.document()
+    refuse_strays(body, StateWish)
+    wish = to_noun(body, StateWish)
+    agent_id = inquiry.parts["agent_id"]
+    command = SetAgentState(agent_id=agent_id, state=wish.state, incarnation=wish.incarnation)
+    applied = await change(front, inquiry, command)
+    return document({"agent_id": agent_id, "state": wish.state, "index": applied.index})
+
+
+async def show(front: Front, inquiry: Inquiry) -> Answer:
+    """Answer one instance."""
+    state = await fresh_state(front, inquiry)
+    agent_id = inquiry.parts["agent_id"]
+    record = record_of(state, agent_id)
+    if record is None:
+        raise UnknownAgent(f"{agent_id} isn't registered")
+    return document(shown(record))
+
+
+async def list_all(front: Front, inquiry: Inquiry) -> Answer:
+    """Answer the instances that fit every filter, in the order of their ids."""
+    state = await fresh_state(front, inquiry)
+    limit = inquiry.whole_number("limit")
+    most = min(max(limit, 1), ITEMS_MAX) if limit is not None else ITEMS_MAX
+    query = inquiry.query
+    found = records(
+        state,
+        capability=query.get("capability"),
+        standing=standing_of(query.get("state")),
+        agent=query.get("agent"),
+        zone=query.get("zone"),
+    )
+    rest = [one for one in found if one.instance.agent_id > query.get("cursor", "")]
+    items = [shown(record) for record in rest[:most]]
+    return document({"items": items, "next": items[-1]["agent_id"] if len(rest) > most else None})
+
+
+def standing_of(state: str | None) -> Standing | None:
+    """Return what the log says of instances in a state; None for any.
+
+    Raises:
+        InvalidRequest: There is no such state.
+    """
+    if state is None:
+        return None
+    known: dict[str, Standing] = {
+        "pending": "",
+        "updating": "updating",
+        "disabled": "disabled",
+    }
+    if state not in known:
+        raise InvalidRequest(f"state must be {', '.join(known)}")
+    return known[state]
+
+
+def state_of(record: Record) -> str:
+    """Return an instance's state as far as the log knows it."""
+    return record.standing or "pending"
+
+
+def shown(record: Record) -> dict[str, Any]:
+    """Return an instance as clients see it."""
+    return {
+        **write_instance(record.instance),
+        "state": state_of(record),
+        "incarnation": record.instance.incarnation,
+        "index": record.index,
+    }

@@ -1,0 +1,63 @@
+"""What every handler is given: the replica, and what this node knows of itself."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from reachnode.serve.ports import Replica
+from reachnode.world.sources import Sources
+
+CHANGE_SECONDS = 5.0
+"""How long a change may take before its outcome is unknown."""
+READ_SECONDS = 5.0
+"""How long a read waits to be as fresh as it was asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What a node says of itself that doesn't change while it runs."""
+
+    node_id: str
+    client_address: str
+    """`HOST:PORT` that callers are told."""
+    version: str
+
+
+class Front:
+    """One node as its clients see it.
+
+    Args:
+        about: What doesn't change.
+        replica: The registry.
+        sources: Time and identifiers.
+        link_counters: Gives the peer links' counters, by name.
+    """
+
+    def __init__(
+        self,
+        *,
+        about: About,
+        replica: Replica,
+        sources: Sources,
+        link_counters: Callable[[], Mapping[str, int]],
+    ) -> None:
+        self.about = about
+        self.replica = replica
+        self.sources = sources
+        self.link_counters = link_counters
+        self.started_at = sources.now()
+        self.is_draining = False
+        """Set once the node is about to stop; `/ready` says so."""
+        self.answers_count: Counter[int] = Counter()
+        """Answers so far, by status."""
+        self.connections_count = 0
+        """Connections open now."""
+
+    def stale_ms(self) -> int:
+        """Return the time since the last contact with a leader, in milliseconds.
+
+        A node that had none yet says how long it has been running.
+        """
+        age = self.replica.status().contact_age_seconds
+        seconds = self.sources.now() - self.started_at if age is None else age
+        return max(0, round(seconds * 1000))

@@ -1,0 +1,83 @@
+"""Where clients connect: a bounded number of conversations, and an orderly end."""
+
+import trio
+
+from reachnode.serve.conversation import Conversation
+from reachnode.serve.front import Front
+from reachnode.world.network import Listener, Stream
+
+CONNECTIONS_MAX = 1000
+
+
+class ClientPort:
+    """The client port of a node.
+
+    Args:
+        front: Who answers.
+        listener: Bound already; closed here.
+        drain_seconds: How long conversations may go on after `stop`.
+        connections_max: At most so many at once. Beyond it whoever has nothing to ask is let
+            go first, and newcomers wait in the system's queue.
+    """
+
+    def __init__(
+        self,
+        front: Front,
+        listener: Listener,
+        *,
+        drain_seconds: float,
+        connections_max: int = CONNECTIONS_MAX,
+    ) -> None:
+        self._front = front
+        self._listener = listener
+        self._drain_seconds = drain_seconds
+        self._free = trio.Semaphore(connections_max)
+        self._waiting: dict[trio.CancelScope, None] = {}
+        self._accepting = trio.CancelScope()
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Accept until `stop`; return once every conversation ended or time is up."""
+        try:
+            async with trio.open_nursery() as nursery:
+                task_status.started()
+                with self._accepting:
+                    await self._accept(nursery)
+                await self._listener.aclose()
+                self._let_go()
+                nursery.cancel_scope.deadline = trio.current_time() + self._drain_seconds
+        finally:
+            with trio.CancelScope(shield=True):
+                await self._listener.aclose()
+
+    def stop(self) -> None:
+        """Accept nobody further, and end each conversation with its next answer."""
+        self._front.is_draining = True
+        self._accepting.cancel()
+
+    async def _accept(self, nursery: trio.Nursery) -> None:
+        while True:
+            if self._free.value == 0:
+                self._let_go(1)
+            await self._free.acquire()
+            nursery.start_soon(self._serve, await self._listener.accept())
+
+    def _let_go(self, count: int | None = None) -> None:
+        """End the oldest conversations that wait for a next request; all when None."""
+        for scope in list(self._waiting)[:count]:
+            scope.cancel()
+
+    def _must_close(self) -> bool:
+        """Whether connections are wanted back."""
+        return self._front.is_draining or self._free.value == 0
+
+    async def _serve(self, stream: Stream) -> None:
+        self._front.connections_count += 1
+        try:
+            await Conversation(
+                self._front, stream, must_close=self._must_close, waiting=self._waiting
+            ).run()
+        finally:
+            self._front.connections_count -= 1
+            self._free.release()
+            with trio.CancelScope(shield=True):
+                await stream.aclose()

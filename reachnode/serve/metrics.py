@@ -1,0 +1,87 @@
+"""Figures in Prometheus' text format: consensus, peer links, this front."""
+
+from collections.abc import Iterator, Mapping
+
+from reachnode.serve.answers import Answer
+from reachnode.serve.front import Front
+from reachnode.serve.health import why_not_ready
+from reachnode.serve.inquiry import Inquiry
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+async def show_metrics(front: Front, _inquiry: Inquiry) -> Answer:
+    """Answer every figure of this node."""
+    text = "".join(lines(front))
+    return Answer(body=text.encode(), content_type=CONTENT_TYPE)
+
+
+def lines(front: Front) -> Iterator[str]:
+    """Yield the page, one metric after the other."""
+    status = front.replica.status()
+    build = {"version": front.about.version, "node": front.about.node_id}
+    yield from gauge("build_info", "Version of this node.", 1, build)
+    yield from gauge("ready", "Whether this node can serve.", why_not_ready(front) is None)
+    yield from gauge("raft_term", "Term of the consensus engine.", status.term)
+    yield from gauge("raft_commit_index", "Last committed log index.", status.commit_index)
+    yield from gauge("raft_applied_index", "Last applied log index.", status.index)
+    yield from gauge("raft_synced_index", "Last log index durable here.", status.synced_index)
+    yield from gauge(
+        "raft_apply_lag",
+        "Entries committed and not applied yet.",
+        max(0, status.commit_index - status.index),
+    )
+    yield from gauge(
+        "raft_log_entries",
+        "Entries in the journal.",
+        max(0, status.log_last - status.log_first + 1),
+    )
+    yield from gauge("raft_is_leader", "Whether this node leads.", status.role == "leader")
+    yield from gauge("raft_has_quorum", "Whether a majority is in contact.", status.quorum)
+    yield from gauge("raft_level", "Cluster level.", status.level)
+    yield from gauge("stale_seconds", "Since the last contact with a leader.", stale(front))
+    yield from counts("raft_", status.counters)
+    yield from counts("link_", front.link_counters())
+    yield from gauge("http_connections", "Client connections open.", front.connections_count)
+    yield from answers(front)
+
+
+def stale(front: Front) -> float:
+    """Return the seconds since the last contact with a leader."""
+    return front.stale_ms() / 1000
+
+
+def gauge(
+    name: str, text: str, value: float, labels: Mapping[str, str] | None = None
+) -> Iterator[str]:
+    """Yield a figure that goes up and down."""
+    yield f"# HELP reachnode_{name} {text}\n# TYPE reachnode_{name} gauge\n"
+    yield f"reachnode_{name}{labelled(labels or {})} {float(value):g}\n"
+
+
+def counts(prefix: str, counters: Mapping[str, int]) -> Iterator[str]:
+    """Yield counters that a room keeps under names of its own."""
+    for counter in sorted(counters):
+        name = f"reachnode_{prefix}{counter.removesuffix('_total')}_total"
+        yield f"# TYPE {name} counter\n{name} {counters[counter]}\n"
+
+
+def answers(front: Front) -> Iterator[str]:
+    """Yield how many answers were given, by status."""
+    name = "reachnode_http_answers_total"
+    yield f"# HELP {name} Answers given, by status.\n# TYPE {name} counter\n"
+    for status, count in sorted(front.answers_count.items()):
+        yield f"{name}{labelled({'status': str(status)})} {count}\n"
+
+
+def labelled(labels: Mapping[str, str]) -> str:
+    """Return labels in braces, escaped; nothing when there are none."""
+    if not labels:
+        return ""
+    said = (f'{name}="{escaped(value)}"' for name, value in labels.items())
+    return "{" + ",".join(said) + "}"
+
+
+def escaped(text: str) -> str:
+    """Return a label's value as the format wants it."""
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -1,0 +1,91 @@
+"""Every path, what it takes and who answers: one table."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from reachnode.errors import MethodNotAllowed, NotFound
+from reachnode.serve import agents, cluster, health, metrics, settings
+from reachnode.serve.answers import Answer
+from reachnode.serve.front import Front
+from reachnode.serve.inquiry import Inquiry
+from reachnode.serve.reads import READ_QUERY
+from reachnode.wire.http import read_segment
+
+Handler = Callable[[Front, Inquiry], Awaitable[Answer]]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One method of one path."""
+
+    method: str
+    path: str
+    """Segments in braces stand for anything."""
+    handler: Handler
+    query: frozenset[str] | None = frozenset()
+    """What the query may say; None passes over everything."""
+
+
+ROUTES = (
+    Route("GET", "/health", health.show_health, None),
+    Route("GET", "/healthz", health.show_health, None),
+    Route("GET", "/livez", health.show_health, None),
+    Route("GET", "/ready", health.show_ready, None),
+    Route("GET", "/readyz", health.show_ready, None),
+    Route("GET", "/metrics", metrics.show_metrics, None),
+    Route("POST", "/register", agents.register),
+    Route("POST", "/api/v1/agents/register", agents.register),
+    Route("GET", "/api/v1/agents", agents.list_all, agents.LIST_QUERY | READ_QUERY),
+    Route("GET", "/api/v1/agents/{agent_id}", agents.show, READ_QUERY),
+    Route("DELETE", "/api/v1/agents/{agent_id}", agents.deregister, frozenset({"incarnation"})),
+    Route("POST", "/api/v1/agents/{agent_id}/state", agents.announce),
+    Route("GET", "/api/v1/settings", settings.show_settings, READ_QUERY),
+    Route("PUT", "/api/v1/settings", settings.put_settings),
+    Route("GET", "/api/v1/cluster", cluster.show_cluster, READ_QUERY),
+    Route("POST", "/api/v1/cluster/members", cluster.change_members),
+    Route("POST", "/api/v1/cluster/transfer", cluster.transfer),
+)
+
+
+def find(
+    method: str, path: str, routes: Iterable[Route] = ROUTES
+) -> tuple[Route, Mapping[str, str]]:
+    """Return who answers, and what the braces of the path stand for.
+
+    The first row that fits wins. HEAD goes where GET goes.
+
+    Raises:
+        NotFound: There is no such path.
+        MethodNotAllowed: There is, for other methods; `details` list them.
+        InvalidRequest: A segment isn't percent-encoded UTF-8.
+    """
+    segments = path.split("/")
+    allowed: set[str] = set()
+    wanted = "GET" if method == "HEAD" else method
+    for route in routes:
+        parts = match(route.path.split("/"), segments)
+        if parts is None:
+            continue
+        if route.method == wanted:
+            return route, parts
+        allowed |= {route.method, "HEAD"} if route.method == "GET" else {route.method}
+    if not allowed:
+        raise NotFound(f"there is nothing at {path}")
+    listed = sorted(allowed)
+    raise MethodNotAllowed(f"{path} takes {', '.join(listed)}", details={"allow": listed})
+
+
+def match(pattern: list[str], segments: list[str]) -> Mapping[str, str] | None:
+    """Return what the braces stand for where a path fits, None where it doesn't."""
+    if len(pattern) != len(segments):
+        return None
+    parts = {}
+    for wanted, segment in zip(pattern, segments, strict=True):
+        if wanted.startswith("{"):
+            if not segment:
+                return None
+            parts[wanted[1:-1]] = read_segment(segment)
+        elif wanted != segment:
+            return None
+    return MappingProxyType(parts)

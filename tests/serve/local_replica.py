@@ -1,0 +1,133 @@
+"""A replica without consensus: it applies what is proposed at once, in one process."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import trio
+
+from reachnode.model.address import Address
+from reachnode.model.membership import MemberStatus, ReplicaStatus, Unknown
+from reachnode.registry.apply import apply
+from reachnode.registry.commands import Command, Envelope, ReplaceMember
+from reachnode.registry.outcomes import Applied, Refused
+from reachnode.registry.state import State, genesis
+from reachnode.serve.conversation import Conversation
+from reachnode.serve.front import About, Front
+from reachnode.serve.ports import Fate
+from tests.fakes import MemoryStream, SeededSources, stream_pair
+
+ALONE = ReplicaStatus(
+    member_id="n1",
+    cluster_id="c",
+    phase="running",
+    role="leader",
+    leader="n1",
+    term=3,
+    index=0,
+    commit_index=0,
+    log_first=1,
+    log_last=0,
+    synced_index=0,
+    quorum=True,
+    contact_age_seconds=0.0,
+    disk="ok",
+    level=1,
+    members=(MemberStatus(id="n1", address="h:1", role="leader", alive=True, index=0, lag_ms=0),),
+    counters={"leader_changes_total": 1, "appends": 7},
+    founding_waits_for=(),
+)
+
+
+@dataclass
+class LocalReplica:
+    """Keeps the promises of `serve.ports.Replica` for a cluster of one."""
+
+    state: State = field(default_factory=lambda: genesis("c", {"n1": "d1"}))
+    applied_index: int = 0
+    now: ReplicaStatus = ALONE
+    """What `status` says, its indexes aside."""
+    answers: Fate | None = None
+    """What changes and fences are answered instead of being applied."""
+    takes_over: bool = False
+    """Whether there is another member to lead."""
+    proposed: list[tuple[Command, float, str | None]] = field(default_factory=list)
+
+    def status(self) -> ReplicaStatus:
+        at = self.applied_index
+        return replace(self.now, index=at, commit_index=at, log_last=at, synced_index=at)
+
+    async def propose(
+        self, command: Command, *, deadline: float, request_id: str | None = None
+    ) -> Fate:
+        await trio.lowlevel.checkpoint()
+        self.proposed.append((command, deadline, request_id))
+        if self.answers is not None:
+            return self.answers
+        index = self.applied_index + 1
+        envelope = Envelope(
+            request_id=request_id or f"own-{index}", since_index=self.applied_index, command=command
+        )
+        self.state, outcome = apply(self.state, index, envelope)
+        self.applied_index = index
+        return outcome
+
+    async def read_fence(self, *, deadline: float) -> int | Refused | Unknown:
+        await trio.lowlevel.checkpoint()
+        return self.applied_index if self.answers is None else no_fence(self.answers)
+
+    async def wait_applied(self, index: int, *, deadline: float) -> bool:
+        while self.applied_index < index:
+            if trio.current_time() >= deadline:
+                return False
+            await trio.sleep(0.01)
+        return True
+
+    async def replace_member(self, member_id: str, deadline: float) -> Fate:
+        command = ReplaceMember(member_id=member_id, incarnation="d2")
+        return await self.propose(command, deadline=deadline)
+
+    async def transfer_leadership(self) -> bool:
+        await trio.lowlevel.checkpoint()
+        if self.takes_over:
+            self.now = replace(self.now, role="follower", leader="n2")
+        return self.takes_over
+
+
+def no_fence(answers: Fate) -> Refused | Unknown:
+    """Return a fate that can stand for a fence."""
+    assert not isinstance(answers, Applied)
+    return answers
+
+
+def front_of(replica: LocalReplica, counters: Mapping[str, int] | None = None) -> Front:
+    """Return the front of a node n1."""
+    return Front(
+        about=About(node_id="n1", client_address=str(Address("127.0.0.1", 7400)), version="0.0.1"),
+        replica=replica,
+        sources=SeededSources(),
+        link_counters=lambda: counters or {},
+    )
+
+
+def talk(
+    nursery: trio.Nursery,
+    front: Front,
+    waiting: dict[trio.CancelScope, None] | None = None,
+    *,
+    closes: bool = False,
+    room_bytes: int = 1 << 16,
+) -> MemoryStream:
+    """Return the client's end of a conversation with a front."""
+    client, server = stream_pair(room_bytes)
+    conversation = Conversation(
+        front, server, must_close=lambda: closes, waiting={} if waiting is None else waiting
+    )
+
+    async def run() -> None:
+        try:
+            await conversation.run()
+        finally:
+            await server.aclose()
+
+    nursery.start_soon(run)
+    return client

@@ -1,0 +1,145 @@
+"""Registering instances over HTTP, and looking at them."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.serve.client import ask
+from tests.serve.local_replica import ALONE, LocalReplica, front_of
+
+
+def body(agent_id: str = "a1", *, endpoint: str = "http://h/x", **fields: Any) -> dict[str, Any]:
+    """Return a registration of one capability."""
+    return {
+        "agent_id": agent_id,
+        "capabilities": [{"name": "demo.echo", "protocol": "rest", "endpoint": endpoint}],
+        **fields,
+    }
+
+
+@pytest.mark.parametrize("path", ["/register", "/api/v1/agents/register"])
+async def test_an_instance_registers_and_is_read_back(path: str) -> None:
+    """What was confirmed is there, with its index and incarnation."""
+    front = front_of(LocalReplica())
+    got = await ask(front, "POST", path, body(colour="red"))
+    assert got.status == 201
+    assert got.json == {
+        "agent_id": "a1",
+        "state": "pending",
+        "index": 1,
+        "incarnation": 1,
+        "warnings": ["colour is unknown; it was ignored"],
+    }
+    shown = await ask(front, "GET", "/api/v1/agents/a1")
+    assert shown.json == {
+        **body(),
+        "agent": "a1",
+        "metadata": {},
+        "state": "pending",
+        "incarnation": 1,
+        "index": 1,
+    }
+
+
+async def test_the_same_instance_replaces_itself() -> None:
+    """Coming back with the same endpoints is a 200 with a new incarnation."""
+    front = front_of(LocalReplica())
+    await ask(front, "POST", "/register", body())
+    got = await ask(front, "POST", "/register", body())
+    assert (got.status, got.json["incarnation"]) == (200, 2)
+
+
+@pytest.mark.parametrize("proof", [{"incarnation": 1}, {"replace": True}])
+async def test_moving_needs_a_proof_or_the_will(proof: dict[str, Any]) -> None:
+    """Another endpoint under a taken id is refused unless the old one is known or meant."""
+    front = front_of(LocalReplica())
+    await ask(front, "POST", "/register", body())
+    got = await ask(front, "POST", "/register", body(endpoint="http://other/"))
+    assert (got.status, got.json["code"]) == (409, "agent_id_in_use")
+    assert got.json["details"] == {"incarnation": 1}
+    got = await ask(front, "POST", "/register", body(endpoint="http://other/", **proof))
+    assert got.status == 200
+
+
+async def test_an_old_incarnation_does_not_replace_a_newer() -> None:
+    """Who was replaced meanwhile is told so."""
+    front = front_of(LocalReplica())
+    assert (await ask(front, "POST", "/register", body(incarnation=5))).status == 201
+    await ask(front, "POST", "/register", body())
+    got = await ask(front, "POST", "/register", body(incarnation=1))
+    assert (got.status, got.json["code"]) == (409, "agent_id_in_use")
+
+
+async def test_a_wrong_registration_is_refused_with_the_place() -> None:
+    """Nothing is proposed, and the caller learns where it is wrong."""
+    replica = LocalReplica()
+    got = await ask(front_of(replica), "POST", "/register", body(name=7))
+    assert (got.status, got.json["code"]) == (400, "invalid_request")
+    assert got.json["details"]["problems"][0]["at"] == "name"
+    assert replica.proposed == []
+
+
+async def test_nothing_registers_before_the_table_is_there() -> None:
+    """Who holds an id can't be known from an empty table."""
+    front = front_of(LocalReplica(now=replace(ALONE, phase="loading")))
+    assert (await ask(front, "POST", "/register", body())).json["code"] == "too_stale"
+
+
+async def test_an_instance_takes_leave() -> None:
+    """A farewell removes it, a second one finds nothing, an outdated one removes nothing."""
+    front = front_of(LocalReplica())
+    await ask(front, "POST", "/register", body("a:1"))
+    late = await ask(front, "DELETE", "/api/v1/agents/a%3A1?incarnation=9")
+    assert (late.status, late.json["code"]) == (409, "superseded")
+    got = await ask(front, "DELETE", "/api/v1/agents/a:1?incarnation=1")
+    assert (got.status, got.json) == (200, {"agent_id": "a:1", "index": 3})
+    for method in ("DELETE", "GET"):
+        got = await ask(front, method, "/api/v1/agents/a:1")
+        assert (got.status, got.json["code"]) == (404, "unknown_agent")
+
+
+async def test_a_state_is_announced() -> None:
+    """An instance is updating, disabled, or back."""
+    front = front_of(LocalReplica())
+    await ask(front, "POST", "/register", body())
+    for state, seen in (("updating", "updating"), ("disabled", "disabled"), ("healthy", "pending")):
+        got = await ask(front, "POST", "/api/v1/agents/a1/state", {"state": state})
+        assert (got.status, got.json["state"]) == (200, state)
+        assert (await ask(front, "GET", "/api/v1/agents/a1")).json["state"] == seen
+
+
+@pytest.mark.parametrize(
+    "wish", [{"state": "gone"}, {}, {"state": "updating", "forse": True}, {"state": 1}]
+)
+async def test_another_state_is_refused(wish: dict[str, Any]) -> None:
+    """Words that mean nothing change nothing."""
+    got = await ask(front_of(LocalReplica()), "POST", "/api/v1/agents/a1/state", wish)
+    assert (got.status, got.json["code"]) == (400, "invalid_request")
+
+
+async def test_instances_are_listed_by_what_is_asked() -> None:
+    """Filters add up; pages follow one another in the order of ids."""
+    front = front_of(LocalReplica())
+    for number, zone in enumerate("abab"):
+        registration = body(f"i{number}", agent=f"g{number // 2}", metadata={"zone": zone})
+        await ask(front, "POST", "/register", registration)
+    await ask(front, "POST", "/register", {"agent_id": "bare"})
+    await ask(front, "POST", "/api/v1/agents/i3/state", {"state": "disabled"})
+
+    async def ids(query: str) -> list[str]:
+        got = await ask(front, "GET", f"/api/v1/agents?{query}")
+        return [one["agent_id"] for one in got.json["items"]]
+
+    assert await ids("") == ["bare", "i0", "i1", "i2", "i3"]
+    assert await ids("capability=demo.echo") == ["i0", "i1", "i2", "i3"]
+    assert await ids("capability=nothing") == []
+    assert await ids("zone=a&agent=g1") == ["i2"]
+    assert await ids("state=disabled") == ["i3"]
+    assert await ids("state=pending&zone=b") == ["i1"]
+    page = await ask(front, "GET", "/api/v1/agents?limit=2&zone=a")
+    assert page.json["next"] is None
+    page = await ask(front, "GET", "/api/v1/agents?limit=2")
+    assert page.json["next"] == "i0"
+    assert await ids("limit=2&cursor=i0") == ["i1", "i2"]
+    assert (await ask(front, "GET", "/api/v1/agents?state=lost")).status == 400

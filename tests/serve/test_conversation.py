@@ -1,0 +1,164 @@
+"""One connection, from its first byte to its last."""
+
+from typing import Any
+
+import pytest
+import trio
+
+from reachnode.wire.http import GO_ON
+from tests.fakes import MemoryStream
+from tests.serve.client import read_answer, request_bytes
+from tests.serve.local_replica import LocalReplica, front_of, talk
+
+GET = request_bytes("GET", "/health")
+
+
+async def read_all(client: MemoryStream) -> bytes:
+    """Return everything the server sends until it closes."""
+    data = b""
+    while piece := await client.receive(65536):
+        data += piece
+    return data
+
+
+async def test_requests_are_answered_in_order() -> None:
+    """One connection carries several, however their bytes arrive."""
+    front = front_of(LocalReplica())
+    async with trio.open_nursery() as nursery:
+        client = talk(nursery, front)
+        await client.send(GET + GET[:20])
+        assert read_answer(await client.receive(65536)).json == {"status": "UP"}
+        last = request_bytes("GET", "/nowhere", Connection="close")
+        await client.send(GET[20:] + last)
+        answers = await read_all(client)
+    assert answers.count(b"HTTP/1.1 200 OK") == 1
+    assert answers.count(b"HTTP/1.1 404 Not Found") == 1
+    assert dict(front.answers_count) == {200: 2, 404: 1}
+
+
+async def test_a_faulty_request_is_answered_and_closed(autojump_clock: Any) -> None:
+    """Ambiguous bytes get a problem, who answers is said, the rest is passed over."""
+    async with trio.open_nursery() as nursery:
+        client = talk(nursery, front_of(LocalReplica()))
+        await client.send(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n" + GET)
+        got = read_answer(await read_all(client))
+    assert (got.status, got.json["code"]) == (400, "invalid_request")
+    assert got.headers["connection"] == "close"
+    assert got.headers["x-reach-node"] == "n1"
+
+
+async def test_a_large_body_is_refused_while_it_comes(autojump_clock: Any) -> None:
+    """The client that still sends reads the answer: its bytes are passed over, not cut off."""
+    async with trio.open_nursery() as nursery:
+        client = talk(nursery, front_of(LocalReplica()))
+        await client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2000000\r\n\r\n")
+        await client.send(bytes(200_000))
+        got = read_answer(await client.receive(65536))
+        await client.aclose()
+    assert (got.status, got.json["code"]) == (413, "payload_too_large")
+
+
+@pytest.mark.parametrize(
+    ("sent", "seconds"),
+    [(GET[:10], 10.0), (request_bytes("PUT", "/", {"a": 1})[:-2], 30.0), (GET + GET[:10], 10.0)],
+)
+async def test_a_slow_request_runs_out_of_time(
+    autojump_clock: Any, sent: bytes, seconds: float
+) -> None:
+    """A head has 10 s, a body 30 s; then the client is told and closed."""
+    async with trio.open_nursery() as nursery:
+        client = talk(nursery, front_of(LocalReplica()))
+        await client.send(sent)
+        answers = await read_all(client)
+        assert seconds <= trio.current_time() <= seconds + 1.1
+    assert b"HTTP/1.1 408 Request Timeout" in answers
+
+
+async def test_dripping_bytes_buy_no_time(autojump_clock: Any) -> None:
+    """The time of a head counts from its first byte, however often another comes."""
+    async with trio.open_nursery() as nursery:
+        client = talk(nursery, front_of(LocalReplica()))
+        for one in GET[:11]:
+            await client.send(bytes([one]))
+            await trio.sleep(0.99)
+        assert b"408" in await client.receive(65536)
+        await client.aclose()
+
+
+async def test_silence_is_closed_without_a_word(autojump_clock: Any) -> None:
+    """A connection that asks nothing is closed after a minute."""
+    async with trio.open_nursery() as nursery:
+        client = talk(nursery, front_of(LocalReplica()))
+        assert await read_all(client) == b""
+        assert trio.current_time() == 60.0
+
+
+async def test_a_client_that_leaves_is_let_go() -> None:
+    """Closing between requests or inside one ends the conversation quietly."""
+    for sent in (b"", GET[:10]):
+        async with trio.open_nursery() as nursery:
+            client = talk(nursery, front_of(LocalReplica()))
+            await client.send(sent)
+            await client.aclose()
+
+
+async def test_a_broken_connection_is_let_go() -> None:
+    """A reset is nobody's fault."""
+    async with trio.open_nursery() as nursery:
+        client = talk(nursery, front_of(LocalReplica()))
+        await client.send(GET[:10])
+        client.reset()
+
+
+async def test_a_client_that_does_not_read_is_let_go(autojump_clock: Any) -> None:
+    """An answer that nobody takes ends the connection after 30 s."""
+    front = front_of(LocalReplica())
+    async with trio.open_nursery() as nursery:
+        client = talk(nursery, front, room_bytes=100)
+        await client.send(GET[:60])
+        await client.send(GET[60:])
+        await trio.sleep(29)
+        assert front.answers_count[200] == 1
+    assert trio.current_time() == 30.0
+
+
+async def test_a_waiting_client_is_told_to_go_on() -> None:
+    """`Expect: 100-continue` is answered before the body is read."""
+    async with trio.open_nursery() as nursery:
+        client = talk(nursery, front_of(LocalReplica()))
+        whole = request_bytes("PUT", "/api/v1/settings", {}, Expect="100-continue")
+        await client.send(whole[:-2])
+        assert await client.receive(65536) == GO_ON
+        await client.send(whole[-2:])
+        assert read_answer(await client.receive(65536)).status == 200
+        await client.aclose()
+
+
+async def test_one_that_only_waits_can_be_let_go() -> None:
+    """Between requests a conversation may be ended by others; within one it may not."""
+    waiting: dict[trio.CancelScope, None] = {}
+    async with trio.open_nursery() as nursery:
+        client = talk(nursery, front_of(LocalReplica()), waiting)
+        await client.send(GET)
+        assert read_answer(await client.receive(65536)).status == 200
+        await trio.testing.wait_all_tasks_blocked()
+        (scope,) = waiting
+        scope.cancel()
+        assert await read_all(client) == b""
+    assert waiting == {}
+    async with trio.open_nursery() as nursery:
+        client = talk(nursery, front_of(LocalReplica()), waiting)
+        await client.send(GET[:10])
+        await trio.testing.wait_all_tasks_blocked()
+        assert waiting == {}
+        await client.send(GET[10:])
+        assert read_answer(await client.receive(65536)).status == 200
+        await client.aclose()
+
+
+async def test_the_last_answer_says_so() -> None:
+    """Who wants connections back says `Connection: close`."""
+    async with trio.open_nursery() as nursery:
+        client = talk(nursery, front_of(LocalReplica()), closes=True)
+        await client.send(GET)
+        assert read_answer(await read_all(client)).headers["connection"] == "close"

@@ -1,0 +1,35 @@
+"""Figures for Prometheus."""
+
+import re
+
+from reachnode.serve.metrics import escaped
+from tests.serve.client import ask
+from tests.serve.local_replica import LocalReplica, front_of
+
+
+async def test_figures_are_shown() -> None:
+    """Consensus, links and this front are on one page that Prometheus reads."""
+    front = front_of(LocalReplica(), {"accepted": 2})
+    front.answers_count[200] = 5
+    got = await ask(front, "GET", "/metrics")
+    assert got.headers["content-type"].startswith("text/plain; version=0.0.4")
+    lines = got.body.decode().splitlines()
+    for line in (
+        'reachnode_build_info{version="0.0.1",node="n1"} 1',
+        "reachnode_ready 1",
+        "reachnode_raft_term 3",
+        "reachnode_raft_commit_index 0",
+        "reachnode_raft_apply_lag 0",
+        "reachnode_raft_leader_changes_total 1",
+        "reachnode_raft_appends_total 7",
+        "reachnode_link_accepted_total 2",
+        'reachnode_http_answers_total{status="200"} 5',
+    ):
+        assert line in lines
+    figure = re.compile(r'[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [0-9.e+-]+')
+    assert all(line.startswith("#") or figure.fullmatch(line) for line in lines)
+
+
+def test_labels_are_escaped() -> None:
+    """No label can end its line or its quotes."""
+    assert escaped('a"b\\c\nd') == 'a\\"b\\\\c\\nd'
