@@ -339,7 +339,8 @@ class World:
 
     def _deliver(self, a: str, b: str, lane: int, data: bytes) -> None:
         """Deliver a message, and trace it."""
-        self.trace(a, b, lane, data)
+        self._trace.update(b"%.7f %s %s %d" % (self.timeline.now, a.encode(), b.encode(), lane))
+        self._trace.update(data)
         self.members[b].deliver(a, data)
 
     def _applied(self, member: str, index: int, outcomes: tuple[Outcome, ...]) -> None:

@@ -15,7 +15,7 @@ One step of a running core, whatever woke it:
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from reachnode.peers.raft.disk import Condition, Disk, Note, RewriteJournal
@@ -62,16 +62,16 @@ class Membership:
 
     me: str
     peers: tuple[str, ...]
+    members: frozenset[str] = field(init=False)
+    """The ids of all voters."""
+    others: tuple[str, ...] = field(init=False)
+    """The ids of the other voters, sorted."""
 
-    @property
-    def members(self) -> frozenset[str]:
-        """The ids of all voters."""
-        return frozenset(peer.partition("=")[0] for peer in self.peers)
-
-    @property
-    def others(self) -> tuple[str, ...]:
-        """The ids of the other voters, sorted."""
-        return tuple(sorted(self.members - {self.me}))
+    def __post_init__(self) -> None:
+        members = frozenset(peer.partition("=")[0] for peer in self.peers)
+        assert self.me in members
+        object.__setattr__(self, "members", members)
+        object.__setattr__(self, "others", tuple(sorted(members - {self.me})))
 
 
 class Core:
@@ -199,8 +199,7 @@ class Core:
             voted_for=loaded.voted_for,
             notes=loaded.notes,
         )
-        if loaded.is_overruled:
-            self.journal.rewrite_all()
+        self.journal.begin()
         self.machine = Machine(state, index=index, digest_every=settings.digest_every)
         self.engine = Engine(
             Opening(
@@ -249,8 +248,7 @@ class Core:
             BadMessage: It makes no sense; the connection is to be broken.
             FailStop: It revealed damage.
         """
-        if peer in self.epochs:
-            self.inbound.take(peer, data)
+        if peer in self.epochs and self.inbound.take(peer, data):
             self.tick()
 
     def greeted(self, peer: str, greet: Greet) -> None:
@@ -264,6 +262,7 @@ class Core:
             self.wire.drop(peer)
             return
         self.greets[peer] = greet
+        self.inbound.judge_memory(peer, greet)
         self._admit(peer, greet)
 
     def _admit(self, peer: str, greet: Greet) -> None:
@@ -276,7 +275,6 @@ class Core:
             self.wire.drop(peer)
             return
         self.admissions.present[peer] = greet.incarnation
-        self.inbound.judge_memory(peer, greet)
         if not engine.is_connected(peer):
             if not self.counts(peer):
                 engine.forget_match(peer)
@@ -380,23 +378,27 @@ class Core:
         resolve: Callable[[Fate], None],
     ) -> None:
         """Propose a change; `resolve` is called once with what became of it."""
-        since = self.machine.index if self.machine is not None else 0
-        envelope = Envelope(request_id=request_id, since_index=since, command=command)
-        self._submit(encode_envelope(envelope), deadline, resolve)
 
-    def fence(self, *, deadline: float, resolve: Callable[[Fate], None]) -> None:
-        """Ask for an index at which the local state is linearizable."""
-        self._submit(b"", deadline, resolve)
+        def envelope(since_index: int) -> bytes:
+            made = Envelope(request_id=request_id, since_index=since_index, command=command)
+            return encode_envelope(made)
 
-    def _submit(self, envelope: bytes, deadline: float, resolve: Callable[[Fate], None]) -> None:
-        """Put a change on its way."""
         proposal = Proposal(
-            envelope=envelope,
+            envelope=envelope(self.machine.index if self.machine is not None else 0),
+            renew=envelope,
             deadline=deadline,
             submitted_at=self.sources.now(),
             resolve=resolve,
         )
         self.proposals.submit(proposal)
+        self.tick()
+
+    def fence(self, *, deadline: float, resolve: Callable[[Fate], None]) -> None:
+        """Ask for an index at which the local state is linearizable."""
+        now = self.sources.now()
+        self.proposals.submit(
+            Proposal(envelope=b"", deadline=deadline, submitted_at=now, resolve=resolve)
+        )
         self.tick()
 
     # --- the host of proposals

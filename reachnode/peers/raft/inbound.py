@@ -104,22 +104,31 @@ class Inbound:
 
     # --- what comes in
 
-    def take(self, peer: str, data: bytes) -> None:
-        """Take one message of a connected peer."""
+    def take(self, peer: str, data: bytes) -> bool:
+        """Take one message of a connected peer; return whether there is something to do now.
+
+        A heartbeat and its answer leave nothing to do until the clock says so.
+        """
         core = self._core
         message = decode(data)
         core.heard_at[peer] = core.sources.now()
         if isinstance(message, Greet):
             core.greeted(peer, message)
-            return
+            return True
         if peer not in core.greets and isinstance(message, SnapshotPiece | SnapshotAck):
-            return  # The data connection may be a little ahead of the greeting.
+            return False  # The data connection may be a little ahead of the greeting.
         if peer not in core.greets:
             raise BadMessage("the first message was no greeting")
-        if core.engine is None or not core.engine.is_connected(peer):
-            return
-        handler = _HANDLERS[type(message)]
-        handler(self, peer, message)
+        engine = core.engine
+        if engine is None or not engine.is_connected(peer):
+            return False
+        kind = type(message)
+        _HANDLERS[kind](self, peer, message)
+        if kind is Append:
+            return bool(message.entries) or engine.commit_index > engine.applied_index
+        if kind is Ack:
+            return message.reset or engine.match_index(peer) > engine.commit_index
+        return True
 
     def _append(self, peer: str, message: Append) -> None:
         """Take a leader's entries or heartbeat."""
@@ -188,28 +197,30 @@ class Inbound:
         engine.receive(peer, to_engine(ack))
         if sending is not None and index >= sending.index:
             del self.sending[peer]
-            engine.set_next_index(peer, ack.next_index)
+            self._go_on_at(peer, ack.next_index)
         elif before is not None and self._rules.ack_never_rewinds:
             after = engine.next_index(peer)
             if after is not None and after < before:
-                engine.set_next_index(peer, before)
+                self._go_on_at(peer, before)
+
+    def _go_on_at(self, peer: str, index: int) -> None:
+        """Let the leader send a follower the entry at `index` next, if the log still has it."""
+        engine, journal = self._running()
+        if index > journal.base:
+            engine.set_next_index(peer, index)
+        else:
+            self._want_snapshot(peer)
 
     def _uncounted_ack(self, peer: str, message: Ack) -> None:
         """Serve a disk that doesn't count, without counting it: not even as alive."""
-        engine, journal = self._running()
         self._count("learner_acks_dropped")
         sending = self.sending.get(peer)
         if message.success:
             if sending is not None and message.next_index > sending.index:
                 del self.sending[peer]
-                engine.set_next_index(peer, message.next_index)
-            return
-        if not message.reset:
-            return
-        if sending is not None or message.next_index <= journal.base:
-            self._want_snapshot(peer)
-        else:
-            engine.set_next_index(peer, message.next_index)
+                self._go_on_at(peer, message.next_index)
+        elif message.reset and sending is None:
+            self._go_on_at(peer, message.next_index)
 
     def _vote(self, peer: str, message: Vote) -> None:
         """Take a vote, as candidate."""
@@ -390,10 +401,10 @@ class Inbound:
         """Stop counting a disk that lacks committed entries which it once acknowledged."""
         core = self._core
         incarnation, most = self._acked.get(peer, ("", 0))
-        if core.engine is None or incarnation != greet.incarnation:
+        if incarnation != greet.incarnation:
             core.admissions.amnesiac.discard(peer)
-            return
-        if greet.log_end < min(most, core.engine.commit_index):
+            self._acked.pop(peer, None)
+        elif core.engine is not None and greet.log_end < min(most, core.engine.commit_index):
             core.admissions.amnesiac.add(peer)
             lost = {"peer": peer, "acknowledged": most, "has": greet.log_end}
             core.notice("a disk that has forgotten", lost)

@@ -126,8 +126,13 @@ class Journal:
         if not tail:
             self._note_cut(index + 1)
 
-    def rewrite_all(self) -> None:
-        """Put what is here in the place of what is on disk."""
+    def begin(self) -> None:
+        """Write everything anew at start, and count nothing as durable before.
+
+        What was read may have been written and never synced by the process before this one,
+        or its sync may have failed: it reads well, and is gone after a power loss.
+        """
+        self._write_vote()
         self._numbers = [self._rewrite()] * len(self._entries)
 
     def rewrite_suspect(self) -> None:

@@ -1,8 +1,8 @@
 """Reading a data directory at start: all of it, or a clear refusal.
 
 What was durable is either there as it was written, or the node does not start (`Damaged`).
-What power loss may leave is mended: a torn tail is cut, unfinished files are removed, a
-journal that a newer snapshot has overtaken is cut to it.
+What power loss may leave is left out: a torn tail, unfinished files, a journal that a newer
+snapshot has overruled. The journal is written anew when the node begins (`journal.py`).
 """
 
 from collections.abc import Mapping
@@ -43,12 +43,10 @@ class Loaded:
     generation: int = 0
     journal_bytes: int = 0
     torn_bytes: int = 0
-    is_overruled: bool = False
-    """Whether the journal on disk must be replaced by what is here before anything else."""
 
 
 def load(files: Files) -> Loaded:
-    """Return what the directory holds, mended where power loss may have left it torn.
+    """Return what the directory holds, without what power loss may have torn.
 
     Raises:
         Damaged: Something durable is missing or not as it was written.
@@ -73,9 +71,6 @@ def load(files: Files) -> Loaded:
     mark = read_mark(files.read(MARK)) if MARK in names else None
     image = read_journal(files.read(JOURNAL), mark)
     snapshot = _newest_snapshot(files, names)
-    if image.torn_bytes:
-        files.truncate(JOURNAL, image.bytes_count)
-        files.sync(JOURNAL)
     base, entries = _behind_snapshot(image, snapshot)
     floor = snapshot[0] if snapshot is not None else base[0]
     end = entries[-1][1] if entries else base[0]
@@ -92,7 +87,6 @@ def load(files: Files) -> Loaded:
         generation=image.generation,
         journal_bytes=image.bytes_count,
         torn_bytes=image.torn_bytes,
-        is_overruled=base != (image.base_index, image.base_term),
     )
 
 

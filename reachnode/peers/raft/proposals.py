@@ -56,6 +56,8 @@ class Proposal:
     deadline: float
     submitted_at: float
     resolve: Callable[[Fate], None]
+    renew: Callable[[int], bytes] | None = None
+    """Returns the envelope for a first attempt at a later index."""
     place: Literal["queue", "log", "sent", "applied", "closed"] = "queue"
     may_have_happened: bool = False
 
@@ -249,13 +251,14 @@ class Proposals:
                 fate = Proposed(item.number, "applied", index, encode_outcome(outcome))
                 self._answer(item.peer, item.epoch, fate)
             else:
-                self._close(item, outcome)
+                self._conclude(item, index, outcome)
 
     def reached(self, applied_index: int) -> None:
         """Resolve what the leader has applied, now that this node has, too."""
         while self._waiting and self._waiting[0][0] <= applied_index:
-            _, _, proposal, outcome = heappop(self._waiting)
-            self._close(proposal, outcome)
+            index, _, proposal, outcome = heappop(self._waiting)
+            if proposal.place != "closed":
+                self._conclude(proposal, index, outcome)
 
     def skipped_to(self, index: int) -> None:
         """Take note that entries up to `index` came as a snapshot, their outcomes untold."""
@@ -360,11 +363,26 @@ class Proposals:
     ) -> None:
         """Resolve a change that the leader applied, once this node shows it as well."""
         if index <= applied_index:
-            self._close(proposal, outcome)
+            self._conclude(proposal, index, outcome)
             return
         proposal.place = "applied"
         self._number += 1
         heappush(self._waiting, (index, self._number, proposal, outcome))
+
+    def _conclude(self, proposal: Proposal, index: int, outcome: Outcome) -> None:
+        """Tell the proposer what the state machine said.
+
+        A node that was behind chose its request id "before" many others, by its own index,
+        and is told that the window has passed. That proves only that no earlier attempt can
+        be told from a repeat; where there was none, it is tried again from here.
+        """
+        if not (isinstance(outcome, Refused) and outcome.code == "request_expired"):
+            self._close(proposal, outcome)
+        elif proposal.may_have_happened or proposal.renew is None:
+            self._close(proposal, Unknown("an earlier attempt can no longer be told from this"))
+        else:
+            proposal.envelope = proposal.renew(index)
+            self._again(proposal)
 
     def _expire(self, now: float) -> None:
         """End what is out of time."""
@@ -376,10 +394,11 @@ class Proposals:
 
     def _fate_at_deadline(self, proposal: Proposal) -> Fate:
         """Return what is known of a change when its time is up."""
+        if proposal.is_fence:
+            # Perhaps confirmed by the leader, but this node's own state is not there yet.
+            return Refused("no_quorum", "no majority confirmed the read in time", None)
         if proposal.place == "applied":
             return next(item[3] for item in self._waiting if item[2] is proposal)
-        if proposal.is_fence:
-            return Refused("no_quorum", "no majority confirmed the read in time", None)
         if proposal.place in ("log", "sent") or proposal.may_have_happened:
             return Unknown("it was proposed, and no majority confirmed or refused it in time")
         if self.host.is_leader:

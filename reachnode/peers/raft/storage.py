@@ -206,13 +206,31 @@ class Storage:
     def _seal(self, write: SealSnapshot) -> None:
         """Make a finished snapshot durable under its name; older ones go."""
         name = snapshot_name(write.index)
-        if write.name in self.files.names():
+        names = self.files.names()
+        if write.name not in names and name in names:
+            # An attempt failed at the directory. Only a changed one is synced for certain.
+            self.files.rename(name, write.name)
+        try:
             self.files.sync(write.name)
-            self.files.rename(write.name, name)
+        except OSError:
+            self._write_again(write.name)
+            raise
+        self.files.rename(write.name, name)
         self.files.sync_names()
         for index in snapshot_indexes(self.files.names()):
             if index < write.index:
                 self.files.remove(snapshot_name(index))
+
+    def _write_again(self, name: str) -> None:
+        """Put a copy in the place of a file whose sync failed.
+
+        The system counts what it could not write as written, so that the next sync of the
+        same file would claim success. A copy is not yet written by anybody's count.
+        """
+        copy = f"{name}.again.new"
+        self.files.remove(copy)
+        self.files.write(copy, 0, self.files.read(name))
+        self.files.rename(copy, name)
 
     def _read(self, read: ReadSnapshot) -> bytes | None:
         """Return a piece of a snapshot, None when a newer one has taken its place."""
