@@ -255,14 +255,18 @@ class World:
                 continue
             self._request += 1
             sources = one.sources
-            command = ReplaceMember(member_id=member, incarnation=incarnation)
+            command = ReplaceMember(
+                member_id=member, incarnation=incarnation, follows=core.newest_admission()
+            )
             request_id = f"r{self._request}"
             one.enter(
-                lambda core=core, command=command, request_id=request_id, sources=sources: core.propose(
-                    command,
-                    request_id=request_id,
-                    deadline=sources.now() + CLIENT_DEADLINE_SECONDS,
-                    resolve=lambda _: None,
+                lambda core=core, command=command, request_id=request_id, sources=sources: (
+                    core.propose(
+                        command,
+                        request_id=request_id,
+                        deadline=sources.now() + CLIENT_DEADLINE_SECONDS,
+                        resolve=lambda _: None,
+                    )
                 )
             )
             return
@@ -380,4 +384,3 @@ CONVERGE_ROUNDS_MAX = 12
 def run_seed(seed: int, **fixed: object) -> Report:
     """Run one seed."""
     return World(seed, draw_circumstances(seed, **fixed)).run()
-

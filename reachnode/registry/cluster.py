@@ -53,6 +53,9 @@ def replace_member(state: State, index: int, command: ReplaceMember) -> tuple[St
         return state, Refused("unknown_member", f"{command.member_id} isn't a member")
     if command.incarnation == old.incarnation:
         return state, Applied(index, {"admitted_index": old.admitted_index})
+    newest = max(member.admitted_index for member in state.members.values())
+    if command.follows is not None and command.follows != newest:
+        return state, Refused("cluster_changing", "another disk was replaced meanwhile: try again")
     if command.incarnation in old.retired:
         why = f"this disk of {command.member_id} was replaced before: start it empty"
         return state, Refused("superseded", why, {"incarnation": old.incarnation})

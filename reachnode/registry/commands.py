@@ -69,6 +69,12 @@ class ReplaceMember(Noun, frozen=True, kw_only=True, tag="replace-member.1"):
 
     member_id: str
     incarnation: str
+    follows: int | None = None
+    """The newest admission its proposer saw; None follows whatever stands.
+
+    Two disks replaced at once may be a majority. Whether the last one is durable everywhere
+    was looked at before proposing, so nothing may come in between.
+    """
 
 
 class CheckDigest(Noun, frozen=True, kw_only=True, tag="check-digest.1"):

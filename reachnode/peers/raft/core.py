@@ -122,6 +122,7 @@ class Core:
         self.on_applied: Callable[[int, Sequence[Outcome]], None] = lambda _index, _outcomes: None
         """Called after each entry, and after a snapshot with no outcomes."""
         self.role_changes: dict[str, int] = {}
+        self.snapshots_made_count = 0
         self._epoch_counter = 0
         self._ready_number: int | None = None
         """Of the write after which greeting, or running, may begin."""
@@ -184,9 +185,7 @@ class Core:
         """Make the engine, with what the disk held."""
         loaded, settings = self.loaded, self.settings
         requests_max = settings.requests_max if self.rules.requests_are_remembered else 1
-        state = genesis(
-            self.identity.cluster_id, self.identity.founders, requests_max=requests_max
-        )
+        state = genesis(self.identity.cluster_id, self.identity.founders, requests_max=requests_max)
         index = 1
         if loaded.snapshot is not None:
             index, term, state = loaded.snapshot
@@ -353,14 +352,22 @@ class Core:
             self._digest = None
             self._append(pack_digest(index, digest))
             self.tick()
-        return self.maker.is_writing or machine.digests.is_busy
+        return self.has_work
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is a slice of slow work to do."""
+        machine = self.machine
+        return machine is not None and (self.maker.is_writing or machine.digests.is_busy)
 
     def wake_at(self) -> float:
         """Return when `tick` must be called next, on this node's clock."""
         now = self.sources.now()
         times = [now + 1.0]
         if self.engine is not None:
-            times.append(self.engine.append_at if self.engine.is_leader else self.engine.election_at)
+            times.append(
+                self.engine.append_at if self.engine.is_leader else self.engine.election_at
+            )
         if self.proposals.queue:
             times.append(now + QUEUE_LOOK_SECONDS)
         if (deadline := self.proposals.next_at()) is not None:
@@ -575,6 +582,7 @@ class Core:
         if header is None:
             return
         self.snapshot = (header.index, header.term)
+        self.snapshots_made_count += 1
         heavy = self.journal.bytes_count >= self.settings.snapshot_bytes
         keep = 0 if heavy else self.settings.keep_entries
         index = max(self.journal.base, header.index - keep)
@@ -612,6 +620,23 @@ class Core:
             self._noted_index = max(self._noted_index, self._noted.pop(0)[1])
             self._greet_all()
 
+    def newest_admission(self) -> int:
+        """Return the index of the newest replacement of a disk, 0 when there was none."""
+        assert self.machine is not None
+        return max(one.admitted_index for one in self.machine.state.members.values())
+
+    def hand_over(self) -> None:
+        """Ask the follower that has most to lead; it must have everything."""
+        engine = self.engine
+        if engine is None or not engine.is_leader:
+            return
+        able = [
+            peer for peer in self.membership.others if peer in self.greets and self.counts(peer)
+        ]
+        for peer in sorted(able, key=engine.match_index, reverse=True):
+            if engine.transfer(peer):
+                return
+
     def replaceable(self, member: str) -> str | Refused:
         """Return the incarnation that would replace a member's disk, or why none may.
 
@@ -623,7 +648,7 @@ class Core:
         greet = self.greets.get(member)
         if member == self.membership.me or greet is None:
             return Refused("invalid_request", f"{member} is not connected to this node", None)
-        newest = max(one.admitted_index for one in self.machine.state.members.values())
+        newest = self.newest_admission()
         behind = [
             peer
             for peer in self.membership.others
@@ -638,6 +663,4 @@ class Core:
 
 TURNS_MAX = 3
 QUEUE_LOOK_SECONDS = 0.1
-_NOBODY = Greet(
-    incarnation="", cluster_id="", founders={}, peers=[], term=0, log_end=0, noted=-1
-)
+_NOBODY = Greet(incarnation="", cluster_id="", founders={}, peers=[], term=0, log_end=0, noted=-1)

@@ -315,6 +315,14 @@ class Engine:
         index: int = self._lib._SyncObj__raftMatchIndex.get(self._nodes[peer], 0)
         return index
 
+    def majority_heard_at(self) -> float:
+        """Return when, at the latest, a majority had answered this leader."""
+        assert self.is_leader
+        times = sorted(self._lib._SyncObj__lastResponseTime.values(), reverse=True)
+        needed = (len(self._nodes) + 1) // 2
+        at: float = times[needed - 1] if needed else self._sources.now()
+        return at
+
     # --- what happens to it
 
     def tick(self) -> None:

@@ -54,6 +54,8 @@ class Inbound:
         self.taking = SnapshotTaking(core.disk)
         self.sending: dict[str, SnapshotSending] = {}
         self.counters: dict[str, int] = {}
+        self.leader_changes_count = 0
+        self._leader: str | None = None
         self._leader_heard_at = float("-inf")
         self._votes: set[tuple[str, int]] = set()
         self._acked: dict[str, tuple[str, int]] = {}
@@ -95,9 +97,7 @@ class Inbound:
         if epoch is None:
             return
         engine, _ = self._running()
-        held = HeldMessage(
-            peer=peer, message=message, epoch=epoch, term=engine.term, number=number
-        )
+        held = HeldMessage(peer=peer, message=message, epoch=epoch, term=engine.term, number=number)
         leaving = core.held.out(held, core.durable())
         if leaving is not None:
             core.send(peer, leaving)
@@ -139,12 +139,17 @@ class Inbound:
                 core.send(peer, Nack(engine.term))
             return
         self._leader_heard_at = core.sources.now()
+        if self._leader != peer:
+            self._leader = peer
+            self.leader_changes_count += 1
         self.ballot.hear_leader()
         if core.disk.bytes_waiting > core.settings.unsynced_bytes_max:
             # The disk is behind: take the heartbeat, and the entries when they come again.
             self._count("entries_put_off")
             commit = min(message.commit_index, message.previous_index)
-            message = Append(message.term, commit, message.previous_index, message.previous_term, [])
+            message = Append(
+                message.term, commit, message.previous_index, message.previous_term, []
+            )
         if self._rules.overlap_is_trimmed:
             message, journal.is_protected = trim_overlap(journal, message)
         try:

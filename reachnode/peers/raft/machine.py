@@ -118,7 +118,7 @@ def _bound(digests: dict[int, str]) -> None:
 class SnapshotMaker:
     """Writes one snapshot at a time through the disk worker.
 
-        idle -> writing (slices) -> sealing (waits for the disk) -> finished -> idle
+    idle -> writing (slices) -> sealing (waits for the disk) -> finished -> idle
     """
 
     def __init__(self, disk: Disk) -> None:

@@ -214,9 +214,7 @@ def from_engine(message: dict[str, Any], term: int) -> AnyMessage:
         case "next_node_idx":
             return Ack(term, message["next_node_idx"], message["reset"], message["success"])
         case "request_vote":
-            return RequestVote(
-                message["term"], message["last_log_index"], message["last_log_term"]
-            )
+            return RequestVote(message["term"], message["last_log_index"], message["last_log_term"])
         case "response_vote":
             return Vote(message["term"])
         case "timeout_now":

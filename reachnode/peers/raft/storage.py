@@ -94,9 +94,7 @@ class Storage:
             while count < len(writes):
                 count += self._perform_some(writes, count, reads)
         except _SyncFailed as error:
-            return Performed(
-                count=count, reads=tuple(reads), error=error, is_journal_suspect=True
-            )
+            return Performed(count=count, reads=tuple(reads), error=error, is_journal_suspect=True)
         except OSError as error:
             return Performed(count=count, reads=tuple(reads), error=error)
         return Performed(count=count, reads=tuple(reads))
