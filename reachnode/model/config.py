@@ -166,11 +166,21 @@ class NodeConfig:
     ] = False
     log_format: Annotated[
         Literal["text", "json"],
-        Setting("observe.log_format", "How log lines and the ready line look.", "--log-format"),
+        Setting(
+            "observe.log_format",
+            "How log lines and the ready line look.",
+            "--log-format",
+            "text|json",
+        ),
     ] = "text"
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
-        Setting("observe.log_level", "The least important line that is logged.", "--log-level"),
+        Setting(
+            "observe.log_level",
+            "The least important line that is logged: debug, info, warning or error.",
+            "--log-level",
+            "LEVEL",
+        ),
     ] = "info"
 
     def __post_init__(self) -> None:

@@ -1,0 +1,26 @@
+"""What a node needs from the replica beyond what its clients do."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import trio
+
+from reachnode.model.address import Address
+from reachnode.serve.ports import Replica
+
+
+class RunningReplica(Replica, Protocol):
+    """A replica that has to be run."""
+
+    async def run(
+        self, *, task_status: trio.TaskStatus[Address] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        """Take part in the cluster until cancelled.
+
+        Started, with the bound peer address, once what the disk held is read.
+        """
+        ...
+
+    def link_counters(self) -> Mapping[str, int]:
+        """Return the peer links' counters, by name."""
+        ...
