@@ -322,10 +322,8 @@ class _Search:
                 break
             if done >> place & 1:
                 continue
-            result, after = step(one.kind, one.argument, value)
-            if result is False or after == value:
-                continue
-            if is_shunned or self.wanted.get(after, 0) & ~done:
+            _, after = step(one.kind, one.argument, value)
+            if after != value and (is_shunned or self.wanted.get(after, 0) & ~done):
                 guesses.append((done | 1 << place, after))
         return guesses
 

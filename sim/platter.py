@@ -34,8 +34,8 @@ class Cruelty:
     scattered_share: float = 0.3
     """How often each sector of a file keeps its own age instead of a prefix; 0 to 1."""
 
-    has_zeros: bool = True
-    """A scattered sector may come back as zeros where nothing durable stood."""
+    has_holes: bool = True
+    """A scattered file may be long and yet hold zeros where nothing durable stood."""
 
     sector_bytes: int = 512
     """What reaches the disk whole or not at all."""
@@ -185,13 +185,13 @@ def scattered(content: Content, draw: random.Random, cruelty: Cruelty) -> bytear
         sizes.append(sizes[-1] - length + len(old))
     low, high = min(sizes), max(sizes)
     chosen: dict[int, list[int]] = {}  # sectors by the number of changes they have seen
-    zeroed = []
+    shortest = count - sizes.index(low)
     first = min(change[0] for change in changes) // unit
     for sector in range(first, -(-high // unit)):
-        age = draw.choice((0, count, draw.randint(0, count), -1 if cruelty.has_zeros else 0))
-        chosen.setdefault(max(age, 0), []).append(sector)
-        if age < 0:
-            zeroed.append(sector)
+        age = draw.choice((0, shortest, draw.randint(0, count), count))
+        if not cruelty.has_holes and (sector + 1) * unit > low:
+            age = count
+        chosen.setdefault(age, []).append(sector)
     size = draw.choice((draw.choice(sizes), draw.randint(low, high)))
     image, pieces = bytearray(content.cache), {}
     for age in range(count, -1, -1):
@@ -199,10 +199,8 @@ def scattered(content: Content, draw: random.Random, cruelty: Cruelty) -> bytear
             pieces[sector] = bytes(image[sector * unit : (sector + 1) * unit])
         if age:
             undo(image, changes[age - 1])
-    for sector in zeroed:
-        # Zeros come from blocks that were never written: not below what always stood.
-        pieces[sector] = pieces[sector][: max(0, low - sector * unit)]
     result = image[: first * unit]
     for sector in sorted(pieces):
+        # A sector that the file did not reach at its age was never written: zeros.
         result += pieces[sector].ljust(unit, b"\0")
     return result[:size]

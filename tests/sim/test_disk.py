@@ -315,6 +315,7 @@ def test_a_full_disk_takes_part_of_a_write() -> None:
     """The bytes that fit are written, then ENOSPC; overwriting needs no room."""
     files = synced()
     files.full(2)
+    files.write("a", 0, b"old")
     assert number(lambda: files.write("a", 3, b"1234")) == errno.ENOSPC
     assert files.read("a") == b"old12"
     files.write("a", 0, b"OLD12")
@@ -339,6 +340,7 @@ def test_what_is_freed_is_room_again() -> None:
     files.remove("b")
     files.write("d", 3, b"12345")
     files.rename("d", "c")
+    files.rename("a", "a")
     files.write("e", 0, b"12")
     files.truncate("a", 7)
     assert number(lambda: files.write("e", 2, b"1")) == errno.ENOSPC

@@ -165,6 +165,13 @@ def test_an_unknown_write_can_explain_a_refused_cas() -> None:
     assert search([write(1, (0, 1)), write(2, (2, None)), refused]) is Verdict.LEGAL
 
 
+def test_unknown_operations_can_explain_one_another() -> None:
+    """A value may come from an unknown cas that needed an unknown write before it."""
+    both = [write(1, (0, None)), cas((1, 2), None, (0, None))]
+    assert search([*both, read(2, (1, 2))]) is Verdict.LEGAL
+    assert search([both[1], read(2, (1, 2))]) is Verdict.ILLEGAL
+
+
 def test_keys_are_apart() -> None:
     """A fault on one key is found among others that are fine."""
     fine = Operation(client="c", kind="read", key="other", invoked_at=0, returned_at=1)

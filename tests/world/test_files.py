@@ -131,6 +131,22 @@ def test_rename_works_without_a_kept_descriptor(files: SystemFiles) -> None:
     assert files.read("b") == b"1"
 
 
+def test_a_replaced_file_is_not_written_to_any_more(files: SystemFiles) -> None:
+    """When a file made elsewhere replaces one that is open, writes go to the new one."""
+    files.write("a", 0, b"old")
+    (files.directory / "b").write_bytes(b"new")
+    files.rename("b", "a")
+    files.write("a", 3, b"er")
+    assert files.read("a") == b"newer"
+
+
+def test_writing_to_a_file_of_an_earlier_start_keeps_its_bytes(files: SystemFiles) -> None:
+    """Opening an existing file to write leaves the rest of it alone."""
+    (files.directory / "log").write_bytes(b"0123")
+    files.write("log", 4, b"45")
+    assert files.read("log") == b"012345"
+
+
 def test_remove_forgets_the_file(files: SystemFiles) -> None:
     """A removed file is gone; writing its name again starts an empty one."""
     files.write("log", 0, b"0123")
