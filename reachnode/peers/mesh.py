@@ -73,7 +73,7 @@ class Mesh:
 
     Args:
         me: Id of this node.
-        peers: Id and peer address of every voter; this node's own entry is passed over.
+        peers: Id and peer address of every voter; this node's own entry is never dialed.
         listen: Where peers dial in.
         network: Opens connections.
         sources: Time, chance.
@@ -106,7 +106,7 @@ class Mesh:
                 raise ValueError("a node id is empty")
         name_bytes(boot_id)
         self._me = me
-        self._peers = {peer: address for peer, address in peers.items() if peer != me}
+        self._peers = dict(peers)
         self._listen = listen
         self._network = network
         self._sources = sources

@@ -91,6 +91,7 @@ def test_messages_come_out_as_they_are_taken() -> None:
         frame(0, 1, b""),
         frame(3, 1, b""),
         frame(1, 2, b""),
+        frame(1, 2, b"x" * PAYLOAD_BYTES_MAX),
         frame(1, 3, b""),
         frame(1, 0, b""),
         frame(1, 0, b"x" * (PAYLOAD_BYTES_MAX - 1)),

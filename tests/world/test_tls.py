@@ -53,10 +53,22 @@ async def test_every_start_has_a_certificate_of_its_own(tls: ThrowawayTls) -> No
 
 async def test_closing_is_an_end_for_the_other_side(tls: ThrowawayTls) -> None:
     """An end without farewell is an end, not an error; closing twice is fine."""
-    client, server, _ = await secured(tls)
+    client, server, below = await secured(tls)
     await client.aclose()
     await client.aclose()
     assert await server.receive(1) == b""
+    client, server, below = await secured(tls)
+    await below.aclose()
+    assert await server.receive(1) == b""
+
+
+async def test_closing_waits_for_nobody(tls: ThrowawayTls) -> None:
+    """A stream that is full is closed at once, without a farewell."""
+    client, _, below = await secured(tls)
+    below.outgoing.room_bytes = 0
+    with trio.fail_after(5):
+        await client.aclose()
+    assert below.is_closed
 
 
 async def test_only_tls_1_3_is_spoken(tls: ThrowawayTls) -> None:
