@@ -89,6 +89,21 @@ def test_equal_states_are_equal_bytes(state: State, order: list[int]) -> None:
     assert digest_of(dump(other)) == digest_of(dump(state))
 
 
+def test_the_order_in_a_value_doesn_t_matter() -> None:
+    """What became of a request is written alike, however it was put together."""
+    one, other = (
+        replace(
+            fresh_state(),
+            requests=Map({"r1": Remembered(1, Applied(1, value))}),
+            requests_order=Map({0: "r1"}),
+            requests_count=1,
+        )
+        for value in ({"a": 1, "b": 2}, {"b": 2, "a": 1})
+    )
+    assert one == other
+    assert digest_of(dump(one)) == digest_of(dump(other))
+
+
 @given(states, states)
 def test_other_states_are_other_bytes(one: State, other: State) -> None:
     """Two states have one digest only if they are equal."""
@@ -116,6 +131,8 @@ def test_a_large_state_comes_in_small_pieces() -> None:
     assert max(map(len, pieces)) <= PIECE_BYTES_MAX
     assert pieces.count(b"") == 1
     assert load(*pieces) == state
+    names = [record["instance"]["agent_id"] for record in records(state) if "instance" in record]
+    assert names == sorted(state.agents)
 
 
 def test_a_large_record_is_a_piece_of_its_own() -> None:
