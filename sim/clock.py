@@ -28,8 +28,7 @@ class Timeline:
         heap = self._heap
         while heap and heap[0][0] <= at:
             when, _, do, args = heappop(heap)
-            if when > self.now:
-                self.now = when
+            self.now = max(self.now, when)
             self.events_count += 1
             do(*args)
         self.now = max(self.now, at)

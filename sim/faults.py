@@ -5,6 +5,7 @@ milliseconds in which a vote, a won election or a replaced tail is not yet durab
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -77,9 +78,11 @@ class Chaos:
     def _leader(self) -> str | None:
         """Return who leads with the highest term, None if nobody does."""
         leaders = [
-            (one.core.engine.term, one.id)
+            (one.core.running.engine.term, one.id)
             for one in self._world.members.values()
-            if one.core is not None and one.core.engine is not None and one.core.engine.is_leader
+            if one.core is not None
+            and one.core.running is not None
+            and one.core.running.engine.is_leader
         ]
         return max(leaders)[1] if leaders else None
 
@@ -173,17 +176,18 @@ class Chaos:
         """Return whether every other disk knows durably of everybody's present disk."""
         world = self._world
         cores = [one.core for one in world.members.values()]
-        if any(core is None or core.machine is None or core.journal is None for core in cores):
+        if any(core is None or core.running is None for core in cores):
             return False
         for one in world.members.values():
             core = one.core
             assert core is not None
-            assert core.machine is not None
-            assert core.journal is not None
+            assert core.running is not None
             if not core.disk.is_idle:
                 return False
             for other in world.members.values():
-                known = core.admissions.admitted(other.id, core.machine.state, core.journal.notes)
+                known = core.standing.admissions.admitted(
+                    other.id, core.running.machine.state, core.running.journal.notes
+                )
                 if one.id != member and known != other.incarnation:
                     return False
         return True
@@ -192,7 +196,7 @@ class Chaos:
         """Ask for a wiped disk to be admitted until it is."""
         world = self._world
         core = world.members[member].core
-        if core is not None and core.machine is not None and core.counts(member):
+        if core is not None and core.running is not None and core.counts(member):
             return
         world.replace_disk(member)
         if self._is_on:
@@ -253,12 +257,12 @@ class Chaos:
         leader = self._leader()
         self._plan(member, "aimed_cut", [leader] if leader not in (None, member) else [])
 
-    def _plan(self, victim: str, kind: str, isolated: "list[str | None]") -> None:
+    def _plan(self, victim: str, kind: str, isolated: "Sequence[str | None]") -> None:
         """Cut a member's power within moments, and isolate others then."""
         delay = self._draw.random() * AIM_SECONDS
         self._world.timeline.after(delay, self._strike, victim, kind, isolated)
 
-    def _strike(self, victim: str, kind: str, isolated: "list[str | None]") -> None:
+    def _strike(self, victim: str, kind: str, isolated: "Sequence[str | None]") -> None:
         """Do what was planned."""
         one = self._world.members[victim]
         if not self._is_on or not one.is_alive:

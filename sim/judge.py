@@ -6,6 +6,7 @@ A fenced read is at least as new as whatever was acknowledged before it was aske
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from reachnode.model.membership import Unknown
@@ -75,9 +76,7 @@ class Judge:
             who = sorted(name for name, _ in leaders)
             self.violated("two leaders", f"in term {term}: {who}")
 
-    def applied(
-        self, member: str, index: int, command: bytes, outcomes: tuple[Outcome, ...]
-    ) -> None:
+    def applied(self, member: str, index: int, command: bytes, outcomes: Sequence[Outcome]) -> None:
         """Record an applied entry: the same everywhere, each request effective once."""
         known = self.log.setdefault(index, command)
         if known != command:
@@ -136,7 +135,9 @@ class Judge:
         """Compare every node's state with a replay of the log."""
         indexes = {index for index, _ in states.values()}
         if len(indexes) != 1:
-            self.violated("not equal", f"applied {dict((m, i) for m, (i, _) in states.items())}")
+            self.violated(
+                "not equal", f"applied { {member: index for member, (index, _) in states.items()} }"
+            )
             return
         state = genesis
         for index in range(2, max(indexes) + 1):

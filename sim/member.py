@@ -2,17 +2,20 @@
 
 import random
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-from reachnode.peers.raft.core import Core, Membership
+from reachnode.peers.raft.core import Core
 from reachnode.peers.raft.disk import Condition, Disk
 from reachnode.peers.raft.failstop import FailStop
 from reachnode.peers.raft.loading import load
+from reachnode.peers.raft.membership import Membership
 from reachnode.peers.raft.messages import BadMessage
 from reachnode.peers.raft.records import Damaged
 from reachnode.peers.raft.settings import RaftSettings
 from reachnode.peers.raft.storage import Storage
+from reachnode.registry.outcomes import Outcome
 from sim.clock import SimSources, Timeline
 from sim.disk import CrashNow, FakeFiles
 from sim.network import BULK, CONSENSUS, SimNetwork
@@ -22,7 +25,7 @@ from sim.network import BULK, CONSENSUS, SimNetwork
 class Hooks:
     """What the world wants to know. Each gets the member first."""
 
-    applied: Callable[[str, int, object], None]
+    applied: Callable[[str, int, Sequence[Outcome]], None]
     role: Callable[[str, str, int], None]
     stopped: Callable[[str, str], None]
     cut: Callable[[str], None]
@@ -88,7 +91,7 @@ class SimMember:
     def incarnation(self) -> str:
         """The disk's own id."""
         assert self.core is not None
-        return self.core.identity.incarnation
+        return self.core.standing.identity.incarnation
 
     # --- life and death
 
@@ -163,10 +166,8 @@ class SimMember:
         assert self._storage is not None
         writes = self._disk.take(0.0)
         self.files.fail_after(self._dice.randint(0, 2 * len(writes) + 4), part=self._dice.random())
-        try:
+        with suppress(CrashNow):
             self._storage.perform(writes)
-        except CrashNow:
-            pass
 
     # --- the core runs
 
@@ -327,9 +328,9 @@ class SimMember:
 
     def _commit_index(self) -> int:
         """Return the commit index to note beside the journal."""
-        if self.core is None or self.core.engine is None:
+        if self.core is None or self.core.running is None:
             return 0
-        return self.core.engine.commit_index
+        return self.core.running.engine.commit_index
 
     def _notice(self, event: str, facts: Mapping[str, object]) -> None:
         """Pass the core's notices on."""

@@ -9,13 +9,13 @@ hash shows; it needs PYTHONHASHSEED=0, since the engine iterates over sets.
 
 import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 from reachnode.model.agents import Instance
 from reachnode.model.membership import Unknown
-from reachnode.peers.raft.core import Membership
+from reachnode.peers.raft.membership import Membership
 from reachnode.peers.raft.safeguards import ALL_ON, Safeguards
 from reachnode.peers.raft.settings import RaftSettings
 from reachnode.registry.commands import Register, ReplaceMember
@@ -158,13 +158,16 @@ class World:
         for member in self.members.values():
             member.start()
         self.timeline.run_until(5.0)
-        if any(not one.core or not one.core.identity.cluster_id for one in self.members.values()):
+        if any(
+            not one.core or not one.core.standing.identity.cluster_id
+            for one in self.members.values()
+        ):
             self.judge.violated("no progress", "the cluster was not founded in 5 s")
             return self._report()
         first = self.members["n1"].core
         assert first is not None
-        self.cluster_id = first.identity.cluster_id
-        self.founders = first.identity.founders
+        self.cluster_id = first.standing.identity.cluster_id
+        self.founders = first.standing.identity.founders
         self.timeline.after(0, self._client)
         self.chaos.begin()
         self.timeline.run_until(5.0 + self.circumstances.chaos_seconds)
@@ -222,17 +225,17 @@ class World:
         invoked_at = self.timeline.now
 
         def resolve(fate: Applied | Refused | Unknown) -> None:
-            if not isinstance(fate, Applied) or core.machine is None:
+            if not isinstance(fate, Applied) or core.running is None:
                 return
             self.rare["fenced_reads"] += 1
-            record = core.machine.state.agents.get(key)
+            record = core.running.machine.state.agents.get(key)
             self.judge.reads.append(
                 FencedRead(
                     client=0,
                     key=key,
                     invoked_at=invoked_at,
                     returned_at=self.timeline.now,
-                    index=core.machine.index,
+                    index=core.running.machine.index,
                     value=record.instance.name if record is not None else None,
                 )
             )
@@ -244,19 +247,19 @@ class World:
         """Admit a wiped disk, asking whichever member allows it."""
         for one in self.members.values():
             core = one.core
-            if one.id == member or core is None or core.machine is None:
+            if one.id == member or core is None or core.running is None:
                 continue
-            incarnation = core.replaceable(member)
+            incarnation = core.standing.replaceable(member)
             if isinstance(incarnation, Refused):
                 self.rare[f"replace_refused_{incarnation.code}"] += 1
                 continue
-            known = core.machine.state.members[member]
+            known = core.running.machine.state.members[member]
             if known.incarnation == incarnation:
                 continue
             self._request += 1
             sources = one.sources
             command = ReplaceMember(
-                member_id=member, incarnation=incarnation, follows=core.newest_admission()
+                member_id=member, incarnation=incarnation, follows=core.standing.newest_admission()
             )
             request_id = f"r{self._request}"
             one.enter(
@@ -280,8 +283,8 @@ class World:
             for member in self.members.values():
                 if not member.is_alive and member.id not in self.chaos.stopped:
                     member.start()
-            for member in sorted(self.members):
-                self.replace_disk(member)
+            for name in sorted(self.members):
+                self.replace_disk(name)
             changes = [self.change(one, KEYS[0]) for one in self.members.values() if one.is_alive]
             self.timeline.run_until(self.timeline.now + 2.0)
             if all(isinstance(one.fate, Applied) for one in changes) and self._is_equal():
@@ -291,9 +294,9 @@ class World:
             self.judge.violated("no progress", f"after healing: {fates} {self._indexes()}")
         self.timeline.run_until(self.timeline.now + 4.0)
         states = {
-            one.id: (one.core.machine.index, one.core.machine.state)
+            one.id: (one.core.running.machine.index, one.core.running.machine.state)
             for one in self.members.values()
-            if one.core is not None and one.core.machine is not None
+            if one.core is not None and one.core.running is not None
         }
         start = genesis(self.cluster_id, self.founders, requests_max=256)
         self.judge.conclude(states, start)
@@ -301,7 +304,7 @@ class World:
     def _indexes(self) -> dict[str, int | None]:
         """Return how far everybody is."""
         return {
-            one.id: one.core.machine.index if one.core and one.core.machine else None
+            one.id: one.core.running.machine.index if one.core and one.core.running else None
             for one in self.members.values()
         }
 
@@ -316,9 +319,10 @@ class World:
             core = member.core
             if core is not None:
                 self.rare.update(core.inbound.counters)
+                self.rare.update(core.transfers.counters)
                 self.rare.update(core.held.counters)
                 self.rare["proposals_retried"] += core.proposals.retried_count
-                self.rare["polls"] += core.inbound.ballot.polls_count
+                self.rare["polls"] += core.campaign.ballot.polls_count
         log = sorted(self.judge.log.items())
         result = blake2b(repr([(i, c) for i, c in log]).encode(), digest_size=16).hexdigest()
         return Report(
@@ -347,15 +351,15 @@ class World:
         self._trace.update(data)
         self.members[b].deliver(a, data)
 
-    def _applied(self, member: str, index: int, outcomes: tuple[Outcome, ...]) -> None:
+    def _applied(self, member: str, index: int, outcomes: Sequence[Outcome]) -> None:
         """Judge an applied entry."""
         core = self.members[member].core
-        if core is None or core.journal is None or core.machine is None:
+        if core is None or core.running is None or core.running is None:
             return
-        place = index - core.journal.base
+        place = index - core.running.journal.base
         if place <= 0:
             return  # A snapshot: its entries were judged where they were applied one by one.
-        command: bytes = core.journal[place][0]
+        command: bytes = core.running.journal[place][0]
         self.judge.applied(member, index, command, outcomes)
 
     def _role(self, member: str, role: str, term: int) -> None:
@@ -373,7 +377,7 @@ class World:
     def _notice(self, member: str, event: str, facts: Mapping[str, object]) -> None:
         """Count what the core has to tell."""
         self.trace("notice", member, event)
-        if event not in ("role",):
+        if event != "role":
             self.rare[event.replace(" ", "_")] += 1
         _ = facts
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from reachnode.peers.raft.engine import Entry
+from reachnode.peers.raft.opening import Entry
 from reachnode.world.files import FULL_ERRNOS
 
 

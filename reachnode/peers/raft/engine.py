@@ -11,8 +11,7 @@ Of the library's own features these are never reached: its transport, journal, s
 command forwarding, membership changes, code versions, threads and `pickle`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any, Protocol
 from zlib import crc32
@@ -23,6 +22,7 @@ from pysyncobj.node import Node
 from pysyncobj.transport import Transport
 from pysyncobj.version import VERSION
 
+from reachnode.peers.raft.opening import APPEND_BYTES_MAX, NEVER_SECONDS, Opening
 from reachnode.world.sources import Sources
 
 SUPPORTED_VERSION = "0.3.17"
@@ -31,24 +31,26 @@ assert VERSION == SUPPORTED_VERSION, (
     f"install pysyncobj=={SUPPORTED_VERSION}"
 )
 
-REGULAR = b"\x00"
-"""First byte of a command the library treats as data."""
-NO_OP = b"\x01"
-"""First byte of the entry a new leader begins its term with."""
-
-NEVER_SECONDS = 1e9
-
-Entry = tuple[bytes, int, int]
-"""A log entry as the library holds it: command, index, term."""
-
 
 class EngineLog(Protocol):
     """The journal as the library calls it (its names, not ours)."""
 
-    def add(self, command: bytes, idx: int, term: int) -> None: ...
-    def clear(self) -> None: ...
-    def deleteEntriesFrom(self, entryFrom: int) -> None: ...  # noqa: N802, N803 (the library's names)
-    def deleteEntriesTo(self, entryTo: int) -> None: ...  # noqa: N802, N803 (the library's names)
+    def add(self, command: bytes, idx: int, term: int) -> None:
+        """Append an entry."""
+        ...
+
+    def clear(self) -> None:
+        """Forget everything."""
+        ...
+
+    def deleteEntriesFrom(self, entryFrom: int) -> None:  # noqa: N802, N803 - the library's names
+        """Cut the tail, from a place in the log."""
+        ...
+
+    def deleteEntriesTo(self, entryTo: int) -> None:  # noqa: N802, N803 - the library's names
+        """Forget the entries before a place in the log."""
+        ...
+
     def __getitem__(self, idx: Any) -> Any: ...
     def __len__(self) -> int: ...
 
@@ -90,35 +92,41 @@ class _NullPoller:
         """Return at once."""
 
 
+def _untyped(value: object) -> Any:
+    """Return the same, seen without types: the library has none."""
+    return value
+
+
 def _take_over() -> None:
     """Replace the library's globals. Idempotent, and needed once per process."""
-    library.monotonicTime = _now
-    library.random = SimpleNamespace(random=_random)
-    library.createPoller = lambda _kind: _NullPoller()
-    library.createJournal = lambda _file: _Current.log
-    library.PIPE_NOTIFIER_ENABLED = False
-    library.pickle = SimpleNamespace(dumps=_forbidden, loads=_forbidden, to_bytes=_forbidden)
+    globals_ = _untyped(library)
+    globals_.monotonicTime = _now
+    globals_.random = SimpleNamespace(random=_random)
+    globals_.createPoller = lambda _kind: _NullPoller()
+    globals_.createJournal = lambda _file: _Current.log
+    globals_.PIPE_NOTIFIER_ENABLED = False
+    globals_.pickle = SimpleNamespace(dumps=_forbidden, loads=_forbidden, to_bytes=_forbidden)
 
 
 _take_over()
 
 
-class PeerNode(Node):  # type: ignore[misc]  # the library is untyped
+class PeerNode(Node):
     """A member by its id. Strings hash differently in each process; this must not."""
 
     def __init__(self, member: str) -> None:
-        super().__init__(member)
+        super().__init__(member)  # type: ignore[no-untyped-call]  # the library has no types
         self._hash = crc32(member.encode())
 
     def __hash__(self) -> int:
         return self._hash
 
 
-class _Bridge(Transport):  # type: ignore[misc]  # the library is untyped
+class _Bridge(Transport):
     """The library's way out: every message goes to one function."""
 
     def __init__(self, send: Callable[[str, dict[str, Any]], None]) -> None:
-        super().__init__(None, None, None)
+        super().__init__(None, None, None)  # type: ignore[no-untyped-call]  # no types
         self._send = send
 
     def send(self, node: PeerNode, message: dict[str, Any]) -> bool:
@@ -138,53 +146,15 @@ class _Bridge(Transport):  # type: ignore[misc]  # the library is untyped
         raise AssertionError(f"the library dropped {node.id}")
 
 
-class _Library(SyncObj):  # type: ignore[misc]  # the library is untyped
+class _Library(SyncObj):
     """The library's node, whose apply step hands each command to us undecoded."""
 
     def __init__(self, apply: Callable[[bytes], None], *args: object, **kwargs: object) -> None:
         self._apply = apply
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]  # no types
 
     def _SyncObj__doApplyCommand(self, command: bytes) -> None:  # noqa: N802 (the library's name)
         self._apply(command)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Times:
-    """Timing of elections, in seconds. Defaults: see docs/explanation/consensus.md."""
-
-    election_min: float = 0.3
-    election_max: float = 0.6
-    heartbeat: float = 0.08
-    fallback: float = 0.6
-
-    def scaled(self, factor: float) -> "Times":
-        """Return the same proportions, slower by `factor` (> 0)."""
-        assert factor > 0
-        return Times(
-            election_min=self.election_min * factor,
-            election_max=self.election_max * factor,
-            heartbeat=self.heartbeat * factor,
-            fallback=self.fallback * factor,
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opening:
-    """Where an engine begins.
-
-    Args:
-        member: This node's id.
-        others: The other voters' ids.
-        applied_index: Index that the state machine's snapshot covers.
-        commit_index: Index known to be committed, applied_index <= it <= end of the log.
-    """
-
-    member: str
-    others: Sequence[str]
-    applied_index: int
-    commit_index: int
-    times: Times
 
 
 class Engine:
@@ -215,7 +185,7 @@ class Engine:
         self._sources = sources
         self._log = log
         self._nodes = {peer: PeerNode(peer) for peer in sorted(opening.others)}
-        self._bridge = _Bridge(send)
+        self._bridge: Any = _untyped(_Bridge)(send)
         self._on_role = on_role
         self._enter()
         times = opening.times
@@ -235,7 +205,7 @@ class Engine:
             logCompactionMinTime=NEVER_SECONDS,
             onStateChanged=self._role_changed,
         )
-        self._lib: Any = _Library(
+        self._lib: Any = _untyped(_Library)(
             apply,
             PeerNode(opening.member),
             list(self._nodes.values()),
@@ -418,9 +388,3 @@ class Engine:
         states = library._RAFT_STATE
         names = {states.LEADER: "leader", states.CANDIDATE: "candidate"}
         self._on_role(names.get(new, "follower"))
-
-
-APPEND_BYTES_MAX = 1 << 20
-"""Bytes of commands in one append; commands are smaller, so the library never cuts one up."""
-COMMAND_BYTES_MAX = 1 << 18
-"""Bytes of one command, a batch of changes."""

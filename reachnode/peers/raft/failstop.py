@@ -85,7 +85,7 @@ CAUSES = (
 CAUSE_BY_WORD = {cause.word: cause for cause in CAUSES}
 
 
-class FailStop(Exception):  # noqa: N818 - it names what happens, as the errors of the house do
+class FailStop(Exception):
     """The node stops for damage; nothing it holds may be served.
 
     Args:
@@ -105,3 +105,8 @@ class FailStop(Exception):  # noqa: N818 - it names what happens, as the errors 
     def remedy(self) -> str:
         """Return what the operator can do."""
         return CAUSE_BY_WORD[self.word].remedy
+
+
+def failstop(word: str, message: str) -> FailStop:
+    """Return the error that ends the process with the status that goes with `word`."""
+    return FailStop(CAUSE_BY_WORD[word].status, word, message)

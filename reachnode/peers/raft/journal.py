@@ -20,7 +20,7 @@ from reachnode.peers.raft.disk import (
     RewriteJournal,
     WriteVote,
 )
-from reachnode.peers.raft.engine import NO_OP, Entry
+from reachnode.peers.raft.opening import NO_OP, Entry
 
 
 class Journal:

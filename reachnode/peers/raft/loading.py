@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reachnode.peers.raft.disk import Note
-from reachnode.peers.raft.engine import Entry
 from reachnode.peers.raft.identity import Identity, read_identity
+from reachnode.peers.raft.opening import Entry
 from reachnode.peers.raft.records import Damaged, JournalImage, read_journal, read_mark, read_vote
 from reachnode.peers.raft.snapshot import SnapshotHeader, SnapshotReader
 from reachnode.peers.raft.storage import (

@@ -11,13 +11,13 @@ import msgspec
 
 from reachnode.errors import UnknownCommand
 from reachnode.peers.raft.disk import Disk, SealSnapshot, WriteSnapshot
-from reachnode.peers.raft.engine import REGULAR
-from reachnode.peers.raft.failstop import CAUSE_BY_WORD, FailStop
+from reachnode.peers.raft.failstop import failstop
 from reachnode.peers.raft.messages import CHECK_DIGEST
+from reachnode.peers.raft.opening import REGULAR
 from reachnode.peers.raft.snapshot import SnapshotHeader, write_snapshot
 from reachnode.registry.apply import apply_batch
-from reachnode.registry.snapshot import Digester, dump
 from reachnode.registry.outcomes import Outcome
+from reachnode.registry.snapshot import Digester, dump
 from reachnode.registry.state import State
 
 DIGESTS_MAX = 8
@@ -37,11 +37,6 @@ class DigestEntry(msgspec.Struct, frozen=True, array_like=True):
 def pack_digest(index: int, digest: str) -> bytes:
     """Return the command that makes every node compare its digest."""
     return CHECK_DIGEST + msgspec.msgpack.encode(DigestEntry(index, digest))
-
-
-def failstop(word: str, message: str) -> FailStop:
-    """Return the error that ends the process with the status that goes with `word`."""
-    return FailStop(CAUSE_BY_WORD[word].status, word, message)
 
 
 class Digests:
@@ -206,5 +201,4 @@ class Machine:
 
     def install(self, state: State, index: int) -> None:
         """Go on from a snapshot."""
-        assert index > self.index
         self.state, self.index = state, index

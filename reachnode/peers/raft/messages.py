@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from reachnode.peers.raft.engine import NO_OP, REGULAR, Entry
+from reachnode.peers.raft.opening import NO_OP, REGULAR, Entry
 
 
 class BadMessage(Exception):
@@ -20,7 +20,7 @@ class Message(msgspec.Struct, frozen=True, array_like=True, gc=False, tag_field=
     """A message between members."""
 
 
-class Greet(Message, tag="gr", kw_only=True):
+class Greet(Message, frozen=True, tag="gr", kw_only=True):
     """The first message on a consensus connection: who has come, with which disk."""
 
     incarnation: str
@@ -33,14 +33,14 @@ class Greet(Message, tag="gr", kw_only=True):
     """Every voter the node was configured with, as ``id=host:port``, sorted."""
     term: int
     log_end: int
-    """Index of the last entry known to be durable."""
+    """Index of the last entry this disk brings."""
     noted: int
     """Index of the newest replacement this disk has noted durably."""
     version: int = 1
     """The newest state format and commands this node understands."""
 
 
-class RequestVote(Message, tag="rv"):
+class RequestVote(Message, frozen=True, tag="rv"):
     """A candidate asks for a vote."""
 
     term: int
@@ -48,13 +48,13 @@ class RequestVote(Message, tag="rv"):
     last_term: int
 
 
-class Vote(Message, tag="vo"):
+class Vote(Message, frozen=True, tag="vo"):
     """A vote granted."""
 
     term: int
 
 
-class Append(Message, tag="ap"):
+class Append(Message, frozen=True, tag="ap"):
     """Entries from a leader, or its heartbeat."""
 
     term: int
@@ -64,7 +64,7 @@ class Append(Message, tag="ap"):
     entries: list[tuple[bytes, int, int]]
 
 
-class Ack(Message, tag="ak"):
+class Ack(Message, frozen=True, tag="ak"):
     """A follower's answer to entries, stamped with its term (B6)."""
 
     term: int
@@ -73,19 +73,19 @@ class Ack(Message, tag="ak"):
     success: bool
 
 
-class Nack(Message, tag="na"):
+class Nack(Message, frozen=True, tag="na"):
     """The answer to a message of a past term, which the engine leaves unanswered (B24)."""
 
     term: int
 
 
-class TakeOver(Message, tag="to"):
+class TakeOver(Message, frozen=True, tag="to"):
     """A leader asks a follower to campaign now."""
 
     term: int
 
 
-class Poll(Message, tag="pv"):
+class Poll(Message, frozen=True, tag="pv"):
     """Pre-vote: would you vote for me in this term?"""
 
     term: int
@@ -94,7 +94,7 @@ class Poll(Message, tag="pv"):
     round: int
 
 
-class PollAnswer(Message, tag="pa"):
+class PollAnswer(Message, frozen=True, tag="pa"):
     """The answer to a poll, with the term of the member that gives it."""
 
     term: int
@@ -102,14 +102,14 @@ class PollAnswer(Message, tag="pa"):
     granted: bool
 
 
-class Propose(Message, tag="pr"):
+class Propose(Message, frozen=True, tag="pr"):
     """A change on its way to the leader; an empty envelope is a read fence."""
 
     number: int
     envelope: bytes
 
 
-class Proposed(Message, tag="pd"):
+class Proposed(Message, frozen=True, tag="pd"):
     """What became of a proposal that was sent to the leader."""
 
     number: int
@@ -121,7 +121,7 @@ class Proposed(Message, tag="pd"):
     outcome: bytes
 
 
-class SnapshotPiece(Message, tag="sp", kw_only=True):
+class SnapshotPiece(Message, frozen=True, tag="sp", kw_only=True):
     """A piece of the leader's snapshot file."""
 
     term: int
@@ -131,7 +131,7 @@ class SnapshotPiece(Message, tag="sp", kw_only=True):
     is_last: bool
 
 
-class SnapshotAck(Message, tag="sa"):
+class SnapshotAck(Message, frozen=True, tag="sa"):
     """A follower has taken the snapshot's bytes up to `offset`; -1 asks to start over."""
 
     term: int

@@ -16,15 +16,16 @@ queued meanwhile.
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from typing import Literal, Protocol
+from typing import Literal
 
-from reachnode.model.membership import Unknown
-from reachnode.peers.raft.engine import COMMAND_BYTES_MAX
-from reachnode.peers.raft.messages import AnyMessage, Propose, Proposed
 from reachnode.errors import UnknownCommand
+from reachnode.model.membership import Unknown
+from reachnode.peers.raft.messages import Propose, Proposed
+from reachnode.peers.raft.opening import COMMAND_BYTES_MAX
+from reachnode.peers.raft.proposal import Fate, Foreign, Host, Leader, Proposal
 from reachnode.registry.codec import (
     decode_envelope,
     decode_outcome,
@@ -39,94 +40,6 @@ FOREIGN_MAX = 10_000
 """Changes of other nodes that may wait here for the log."""
 BATCH_MAX = 512
 BATCH_BYTES_MAX = COMMAND_BYTES_MAX - 4096
-
-Fate = Applied | Refused | Unknown
-
-
-@dataclass(eq=False, slots=True, kw_only=True)
-class Proposal:
-    """A change proposed at this node; an empty envelope is a read fence.
-
-    Args:
-        deadline: On the monotonic clock, in seconds.
-        resolve: Called once, with what became of it. Must not raise.
-    """
-
-    envelope: bytes
-    deadline: float
-    submitted_at: float
-    resolve: Callable[[Fate], None]
-    renew: Callable[[int], bytes] | None = None
-    """Returns the envelope for a first attempt at a later index."""
-    place: Literal["queue", "log", "sent", "applied", "closed"] = "queue"
-    may_have_happened: bool = False
-
-    @property
-    def is_fence(self) -> bool:
-        """Whether it changes nothing."""
-        return not self.envelope
-
-    @property
-    def weight(self) -> int:
-        """Bytes it takes in a batch."""
-        return len(self.envelope) + 16
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Foreign:
-    """A change that another node sent here; `epoch` numbers its connection."""
-
-    peer: str
-    epoch: int
-    number: int
-    envelope: bytes
-
-    @property
-    def is_fence(self) -> bool:
-        """Whether it changes nothing."""
-        return not self.envelope
-
-    @property
-    def weight(self) -> int:
-        """Bytes it takes in a batch."""
-        return len(self.envelope) + 16
-
-
-@dataclass(frozen=True, slots=True)
-class Leader:
-    """Whom a node would send a change to, and over which connection."""
-
-    member: str
-    epoch: int
-
-
-class Host(Protocol):
-    """What proposals need of the node."""
-
-    @property
-    def is_leader(self) -> bool:
-        """Whether this node leads and its disk takes entries."""
-        ...
-
-    def reachable_leader(self) -> Leader | None:
-        """Return another node that leads, was heard lately and is connected."""
-        ...
-
-    def append(self, batch: bytes) -> tuple[int, int]:
-        """Append a batch as leader; return index and term."""
-        ...
-
-    def send(self, peer: str, message: AnyMessage) -> bool:
-        """Send a message; return whether there is a connection."""
-        ...
-
-    def epoch(self, peer: str) -> int | None:
-        """Return the number of the connection to a peer."""
-        ...
-
-    def refusal(self) -> Refused | None:
-        """Return why this node takes no changes at all now, None if it does."""
-        ...
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from zlib import crc32
 import msgspec
 
 from reachnode.peers.raft.disk import Note
-from reachnode.peers.raft.engine import COMMAND_BYTES_MAX, Entry
+from reachnode.peers.raft.opening import COMMAND_BYTES_MAX, Entry
 
 MAGIC = b"RNJRNL\x00\x01"
 HEADER = struct.Struct("<8sQQQI")

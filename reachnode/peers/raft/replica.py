@@ -19,13 +19,13 @@ from reachnode.peers.frames import LinkBroken
 from reachnode.peers.hello import Lane
 from reachnode.peers.link import LinkSettings
 from reachnode.peers.mesh import Mesh
-from reachnode.peers.raft.core import Core, Membership
+from reachnode.peers.raft.core import Core
 from reachnode.peers.raft.disk import Condition, Disk
-from reachnode.peers.raft.failstop import FailStop
+from reachnode.peers.raft.failstop import FailStop, failstop
 from reachnode.peers.raft.loading import Loaded, load
-from reachnode.peers.raft.machine import failstop
+from reachnode.peers.raft.membership import Membership
 from reachnode.peers.raft.messages import BadMessage
-from reachnode.peers.raft.proposals import Fate
+from reachnode.peers.raft.proposal import Fate
 from reachnode.peers.raft.records import Damaged
 from reachnode.peers.raft.report import describe
 from reachnode.peers.raft.settings import RaftSettings
@@ -89,16 +89,16 @@ class Replica:
     @property
     def state(self) -> State:
         """The state at `applied_index`; a newer one takes its place."""
-        if self._core is None or self._core.machine is None:
+        if self._core is None or self._core.running is None:
             return genesis("", {})
-        return self._core.machine.state
+        return self._core.running.machine.state
 
     @property
     def applied_index(self) -> int:
         """The log index up to which `state` has everything."""
-        if self._core is None or self._core.machine is None:
+        if self._core is None or self._core.running is None:
             return 0
-        return self._core.machine.index
+        return self._core.running.machine.index
 
     def status(self) -> ReplicaStatus:
         """Return where this replica stands now."""
@@ -169,24 +169,27 @@ class Replica:
         """Return what became of admitting the disk a member greets with now."""
         if self._core is None:
             return Refused("no_quorum", "this node is still reading its disk")
-        incarnation = self._core.replaceable(member_id)
+        incarnation = self._core.standing.replaceable(member_id)
         if isinstance(incarnation, Refused):
             return incarnation
-        follows = self._core.newest_admission()
+        follows = self._core.standing.newest_admission()
         command = ReplaceMember(member_id=member_id, incarnation=incarnation, follows=follows)
         return await self.propose(command, deadline=deadline)
 
     async def transfer_leadership(self) -> bool:
         """Return whether this node led and gave leadership to another."""
-        core = self._core
-        if core is None or core.engine is None or not core.engine.is_leader:
-            return False
-        while core.engine.is_leader:
+        led = self._leads()
+        while self._core is not None and self._leads():
             changed = self._role_changed
-            core.hand_over()
+            self._core.hand_over()
             with trio.move_on_after(HAND_OVER_AGAIN_SECONDS):
                 await changed.wait()
-        return True
+        return led
+
+    def _leads(self) -> bool:
+        """Return whether this node leads."""
+        raft = self._core.running if self._core is not None else None
+        return raft is not None and raft.engine.is_leader
 
     # --- running
 
@@ -211,7 +214,7 @@ class Replica:
         )
         alone = not self._membership.others
         disk = Disk(self._storage.perform if alone else None)
-        disk.kick = lambda: self._disk_kicked.set()
+        disk.kick = self._kick_disk
         self._core = core = Core(
             membership=self._membership,
             settings=around.raft,
@@ -229,7 +232,7 @@ class Replica:
             network=around.network,
             sources=around.sources,
             secrets=around.secrets,
-            cluster_id=lambda: core.identity.cluster_id,
+            cluster_id=lambda: core.standing.identity.cluster_id,
             boot_id=around.sources.new_id(),
             events=self,
             settings=around.link,
@@ -287,10 +290,14 @@ class Replica:
                 await trio.lowlevel.checkpoint()
                 core.tick()
 
+    def _kick_disk(self) -> None:
+        """Wake the disk worker."""
+        self._disk_kicked.set()
+
     def _look_at_clock(self) -> None:
         """Wake the clock if the core wants to be woken earlier, or has slow work."""
         core = self._core
-        if core is not None and (core.has_work or core.wake_at() < self._sleeps_until):
+        if core is not None and (core.upkeep.is_busy or core.wake_at() < self._sleeps_until):
             self._woken.set()
 
     def _say_condition(self, disk: Disk, before: Condition) -> None:
@@ -304,8 +311,8 @@ class Replica:
 
     def _commit_index(self) -> int:
         """Return the commit index to note beside the journal; called from the worker."""
-        engine = self._core.engine if self._core is not None else None
-        return engine.commit_index if engine is not None else 0
+        raft = self._core.running if self._core is not None else None
+        return raft.engine.commit_index if raft is not None else 0
 
     def _applied(self, index: int, _outcomes: Sequence[Outcome]) -> None:
         """Wake who waits for an index."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 
-from reachnode.peers.raft.engine import Times
+from reachnode.peers.raft.opening import Times
 from reachnode.peers.raft.safeguards import ALL_ON, Safeguards
 from reachnode.registry.state import REQUESTS_MAX
 

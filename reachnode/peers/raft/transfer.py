@@ -24,11 +24,10 @@ INCOMING_SNAPSHOT = "snapshot.in"
 START_OVER = -1
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class SnapshotSending:
     """One snapshot on its way to one follower."""
 
-    peer: str
     term: int
     index: int
     disk: Disk
@@ -113,11 +112,13 @@ class SnapshotTaking:
             self._reader = SnapshotReader(f"snapshot {piece.index} from {peer}")
         if source != self._source or piece.offset != self._offset or self._reader is None:
             return START_OVER, None
+        if piece.offset + len(piece.data) > SNAPSHOT_BYTES_MAX:
+            self.refused_count += 1
+            self.forget()
+            return START_OVER, None
         try:
             self._reader.feed(piece.data)
             self._offset += len(piece.data)
-            if self._offset > SNAPSHOT_BYTES_MAX:
-                raise Damaged(INCOMING_SNAPSHOT, self._offset, "it is larger than allowed")
             done = self._finish(self._reader, piece) if piece.is_last else None
         except Damaged:
             # The leader's file or the way here is bad; what we hold stays as it is.
