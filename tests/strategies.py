@@ -18,7 +18,6 @@ from reachnode.registry.apply import apply
 from reachnode.registry.commands import (
     LEVEL_MAX,
     Advance,
-    CheckDigest,
     Command,
     Deregister,
     Envelope,
@@ -152,7 +151,6 @@ commands: st.SearchStrategy[Command] = st.one_of(
         member_id=st.sampled_from([*MEMBERS, "n9"]),
         incarnation=st.sampled_from(DISKS),
     ),
-    st.builds(CheckDigest, index=st.integers(0, 100), digest=words),
     st.builds(RaiseLevel, level=st.integers(0, LEVEL_MAX)),
 )
 

@@ -38,7 +38,6 @@ EFFECTS: MappingProxyType[type, Effect] = MappingProxyType(
         commands.PutSettings: cluster.put_settings,
         commands.Advance: cluster.advance,
         commands.ReplaceMember: cluster.replace_member,
-        commands.CheckDigest: cluster.check_digest,
         commands.RaiseLevel: cluster.raise_level,
     }
 )

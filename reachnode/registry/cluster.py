@@ -7,7 +7,6 @@ from reachnode.model.settings import SettingsRevision
 from reachnode.registry.commands import (
     ADVANCE_MS_MAX,
     Advance,
-    CheckDigest,
     PutSettings,
     RaiseLevel,
     ReplaceMember,
@@ -67,11 +66,6 @@ def replace_member(state: State, index: int, command: ReplaceMember) -> tuple[St
     )
     members = state.members.set(command.member_id, member)
     return replace(state, members=members), Applied(index, {"admitted_index": index})
-
-
-def check_digest(state: State, index: int, command: CheckDigest) -> tuple[State, Outcome]:
-    """Change nothing: the node compares the digest with its own and stops if they differ."""
-    return state, Applied(index, {"index": command.index})
 
 
 def raise_level(state: State, index: int, command: RaiseLevel) -> tuple[State, Outcome]:

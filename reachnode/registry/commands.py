@@ -77,13 +77,6 @@ class ReplaceMember(Noun, frozen=True, kw_only=True, tag="replace-member.1"):
     """
 
 
-class CheckDigest(Noun, frozen=True, kw_only=True, tag="check-digest.1"):
-    """Say what the leader's state at an index was; whoever applies it compares."""
-
-    index: int
-    digest: str
-
-
 class RaiseLevel(Noun, frozen=True, kw_only=True, tag="raise-level.1"):
     """Let effects of a higher level begin, one level at a time."""
 
@@ -97,7 +90,6 @@ Command = (
     | PutSettings
     | Advance
     | ReplaceMember
-    | CheckDigest
     | RaiseLevel
 )
 

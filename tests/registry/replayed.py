@@ -14,7 +14,6 @@ from reachnode.registry.codec import digest_of, dump, encode_batch, encode_envel
 from reachnode.registry.commands import (
     Advance,
     AnnouncedState,
-    CheckDigest,
     Command,
     Deregister,
     Envelope,
@@ -59,7 +58,6 @@ def command(dice: random.Random) -> Command:
         ),
         Advance(by_ms=dice.randint(0, 2_001)),
         ReplaceMember(member_id=f"n{dice.randint(1, 4)}", incarnation=f"d{dice.randint(0, 30)}"),
-        CheckDigest(index=1, digest="0"),
         RaiseLevel(level=dice.randint(0, 1)),
     ]
     return dice.choice(made)

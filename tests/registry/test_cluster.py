@@ -9,14 +9,12 @@ from reachnode.model.settings import ProbeRules, RegistryRules, Settings
 from reachnode.registry.agents import register
 from reachnode.registry.cluster import (
     advance,
-    check_digest,
     put_settings,
     raise_level,
     replace_member,
 )
 from reachnode.registry.commands import (
     Advance,
-    CheckDigest,
     Envelope,
     PutSettings,
     RaiseLevel,
@@ -132,6 +130,22 @@ def test_a_retired_disk_never_comes_back() -> None:
     assert (outcome.code, outcome.details) == ("superseded", {"incarnation": "d1"})
 
 
+def test_nothing_comes_between_looking_and_replacing() -> None:
+    """A replacement that follows an older one than the newest is refused, to be looked at anew."""
+    first = ReplaceMember(member_id="n1", incarnation="d1", follows=0)
+    state, outcome = replace_member(fresh_state(), 5, first)
+    assert isinstance(outcome, Applied)
+    late = ReplaceMember(member_id="n2", incarnation="d1", follows=0)
+    after_it, outcome = replace_member(state, 6, late)
+    assert after_it is state
+    assert isinstance(outcome, Refused)
+    assert outcome.code == "cluster_changing"
+    after_it, outcome = replace_member(
+        state, 7, ReplaceMember(member_id="n2", incarnation="d1", follows=5)
+    )
+    assert isinstance(outcome, Applied)
+
+
 def test_a_stranger_is_no_member() -> None:
     """A disk is admitted only for a member that is known."""
     outcome = replace_member(fresh_state(), 5, ReplaceMember(member_id="n9", incarnation="d1"))[1]
@@ -160,14 +174,6 @@ def test_two_disks_of_a_member_are_never_both_admitted(
         member = state.members["n1"]
         gone.update(member.retired)
         assert member.incarnation not in gone
-
-
-def test_a_digest_changes_nothing() -> None:
-    """It is for the node to compare."""
-    state = fresh_state()
-    after_it, outcome = check_digest(state, 9, CheckDigest(index=8, digest="ab"))
-    assert after_it is state
-    assert outcome == Applied(9, {"index": 8})
 
 
 def test_the_level_rises_by_one() -> None:
