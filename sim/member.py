@@ -112,7 +112,6 @@ class SimMember:
             self.files,
             generation=loaded.generation,
             journal_bytes=loaded.journal_bytes,
-            commit_index=self._commit_index,
         )
         alone = not self.membership.others
         inline = alone and self.settings.safeguards.lone_voter_syncs_at_once
@@ -167,7 +166,7 @@ class SimMember:
         writes = self._disk.take(0.0)
         self.files.fail_after(self._dice.randint(0, 2 * len(writes) + 4), part=self._dice.random())
         with suppress(CrashNow):
-            self._storage.perform(writes)
+            self._storage.perform(writes, self._disk.commit_index)
 
     # --- the core runs
 
@@ -316,7 +315,7 @@ class SimMember:
         assert self._storage is not None
         assert self._sources is not None
         writes = self._disk.take(self._sources.now())[:count]
-        self._disk.settle(self._storage.perform(writes))
+        self._disk.settle(self._storage.perform(writes, self._disk.commit_index))
         self._is_syncing = False
         if self._disk.condition is not Condition.OK:
             self._is_syncing = True
@@ -325,12 +324,6 @@ class SimMember:
         elif not self._disk.is_idle:
             self._kick(boot)
         self.enter(self.core.synced)
-
-    def _commit_index(self) -> int:
-        """Return the commit index to note beside the journal."""
-        if self.core is None or self.core.running is None:
-            return 0
-        return self.core.running.engine.commit_index
 
     def _notice(self, event: str, facts: Mapping[str, object]) -> None:
         """Pass the core's notices on."""

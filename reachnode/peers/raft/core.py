@@ -157,6 +157,7 @@ class Core:
             on_role=self._role_changed,
         )
         machine = Machine(state, index=index, digest_every=settings.digest_every)
+        self.disk.committed = lambda: engine.commit_index
         self.running = Running(engine, journal, machine)
         self.standing.recall_notes(loaded.notes)
         self.standing.note_admissions()

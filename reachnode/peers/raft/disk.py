@@ -134,7 +134,9 @@ class Disk:
             `submit`, since the engine commits in the very next tick (B22).
     """
 
-    def __init__(self, perform_now: Callable[[Sequence[Write]], Performed] | None = None) -> None:
+    def __init__(
+        self, perform_now: Callable[[Sequence[Write], int], Performed] | None = None
+    ) -> None:
         self.newest = 0
         self.done = 0
         self.condition = Condition.OK
@@ -142,6 +144,10 @@ class Disk:
         self.is_journal_suspect = False
         self.kick: Callable[[], None] = lambda: None
         """Called when there is something to take."""
+        self.committed: Callable[[], int] = lambda: 0
+        """Returns the commit index; asked when writes are taken."""
+        self.commit_index = 0
+        """The commit index when the writes were taken that are being performed."""
         self.bytes_waiting = 0
         self._perform_now = perform_now
         self._queue: list[tuple[int, Write]] = []
@@ -153,7 +159,8 @@ class Disk:
         self._queue.append((self.newest, write))
         self.bytes_waiting += weight(write)
         if self._perform_now is not None and self.condition is Condition.OK:
-            self.settle(self._perform_now([waiting for _, waiting in self._queue]))
+            waiting = [write for _, write in self._queue]
+            self.settle(self._perform_now(waiting, self.committed()))
         else:
             self.kick()
         return self.newest
@@ -166,6 +173,7 @@ class Disk:
         """
         if self._queue and self._taken_at is None:
             self._taken_at = now
+            self.commit_index = self.committed()
         return tuple(write for _, write in self._queue)
 
     def settle(self, performed: Performed) -> None:

@@ -18,7 +18,7 @@ queued meanwhile.
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Literal
 
 from reachnode.errors import UnknownCommand
@@ -299,6 +299,12 @@ class Proposals:
 
     def _expire(self, now: float) -> None:
         """End what is out of time."""
+        if len(self._deadlines) > 2 * OPEN_MAX:
+            self._deadlines = [item for item in self._deadlines if item[2].place != "closed"]
+            heapify(self._deadlines)
+        if len(self._waiting) > 2 * OPEN_MAX:
+            self._waiting = [item for item in self._waiting if item[2].place != "closed"]
+            heapify(self._waiting)
         while self._deadlines and self._deadlines[0][0] <= now:
             proposal = heappop(self._deadlines)[2]
             if proposal.place == "closed":

@@ -9,7 +9,6 @@ that never wait, so no two of them interleave.
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from heapq import heappop, heappush
 
 import trio
 
@@ -80,8 +79,8 @@ class Replica:
         self._disk_kicked = trio.Event()
         self._woken = trio.Event()
         self._sleeps_until = 0.0
-        self._waiters: list[tuple[int, int, trio.Event]] = []
-        self._waiters_count = 0
+        self._waiters: dict[trio.Event, int] = {}
+        """Who waits for an index; as many as there are requests that do."""
         self._role_changed = trio.Event()
 
     # --- what clients ask
@@ -159,10 +158,12 @@ class Replica:
         if self.applied_index >= index:
             return True
         reached = trio.Event()
-        self._waiters_count += 1
-        heappush(self._waiters, (index, self._waiters_count, reached))
-        with trio.move_on_at(deadline):
-            await reached.wait()
+        self._waiters[reached] = index
+        try:
+            with trio.move_on_at(deadline):
+                await reached.wait()
+        finally:
+            del self._waiters[reached]
         return self.applied_index >= index
 
     async def replace_member(self, member_id: str, deadline: float) -> Fate:
@@ -210,7 +211,6 @@ class Replica:
             around.files,
             generation=loaded.generation,
             journal_bytes=loaded.journal_bytes,
-            commit_index=self._commit_index,
         )
         alone = not self._membership.others
         disk = Disk(self._storage.perform if alone else None)
@@ -265,7 +265,7 @@ class Replica:
             if not writes:
                 continue
             performed = await trio.to_thread.run_sync(
-                self._storage.perform, writes, limiter=one_thread
+                self._storage.perform, writes, disk.commit_index, limiter=one_thread
             )
             before = disk.condition
             disk.settle(performed)
@@ -309,15 +309,11 @@ class Replica:
         else:
             LOG.error("the disk takes no writes: %s", disk.error)
 
-    def _commit_index(self) -> int:
-        """Return the commit index to note beside the journal; called from the worker."""
-        raft = self._core.running if self._core is not None else None
-        return raft.engine.commit_index if raft is not None else 0
-
     def _applied(self, index: int, _outcomes: Sequence[Outcome]) -> None:
         """Wake who waits for an index."""
-        while self._waiters and self._waiters[0][0] <= index:
-            heappop(self._waiters)[2].set()
+        for reached, waited in self._waiters.items():
+            if waited <= index:
+                reached.set()
 
     def _notice(self, event: str, facts: Mapping[str, object]) -> None:
         """Log what the core has to tell."""

@@ -11,7 +11,7 @@ Every call blocks. Files:
 A name that ends in ``.new`` or ``.in`` is unfinished work and is removed at start.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from reachnode.peers.raft.disk import (
     AppendEntry,
@@ -63,7 +63,6 @@ class Storage:
         files: The directory.
         generation: Of the journal present; 0 when there is none.
         journal_bytes: Its whole length, all of it durable.
-        commit_index: Asked for the commit index to note beside the journal.
     """
 
     def __init__(
@@ -72,21 +71,25 @@ class Storage:
         *,
         generation: int = 0,
         journal_bytes: int = 0,
-        commit_index: Callable[[], int] = lambda: 0,
     ) -> None:
         self.files = files
         self.generation = generation
         self.journal_bytes = journal_bytes
-        self.commit_index = commit_index
         self.synced_index = 0
+        self.noted_commit = 0
         self.sync_count = 0
 
-    def perform(self, writes: Sequence[Write]) -> Performed:
+    def perform(self, writes: Sequence[Write], commit_index: int = 0) -> Performed:
         """Make writes durable, oldest first, as far as the system lets us.
 
         Journal entries that follow each other share one sync. What comes first in
-        `writes` is durable before anything behind it is begun, except that marks and
+        `writes` is durable before anything behind it is begun, except that the mark and
         removals are never waited for.
+
+        Args:
+            writes: What to do.
+            commit_index: As it was when the writes were taken: of the log that the disk
+                holds once they are all performed.
         """
         count = 0
         reads: list[tuple[ReadSnapshot, bytes | None]] = []
@@ -97,6 +100,8 @@ class Storage:
             return Performed(count=count, reads=tuple(reads), error=error, is_journal_suspect=True)
         except OSError as error:
             return Performed(count=count, reads=tuple(reads), error=error)
+        self.noted_commit = max(self.noted_commit, min(commit_index, self.synced_index))
+        self._write_mark()
         return Performed(count=count, reads=tuple(reads))
 
     def _perform_some(
@@ -169,7 +174,7 @@ class Storage:
         self._note_end(write)
 
     def _note_end(self, last: Write) -> None:
-        """Write the mark after a sync of the journal; losing it loses nothing durable."""
+        """Take note of the journal's end after a sync of it."""
         match last:
             case AppendEntry((_, index, _)):
                 self.synced_index = index
@@ -179,13 +184,20 @@ class Storage:
                 self.synced_index = entries[-1][1] if entries else base
             case _:
                 raise AssertionError(last)
-        # Committed *and* durable: alone, a commit index could outlive the entries it
-        # speaks of, and speak of others after a power loss.
-        commit_index = min(self.commit_index(), self.synced_index)
+        self._write_mark()
+
+    def _write_mark(self) -> None:
+        """Note how far the journal is durable and committed; losing it loses nothing.
+
+        The commit index is noted only when all writes taken with it are durable: alone it
+        could outlive the entries it speaks of, and speak of others after a power loss.
+        """
+        if not self.generation:
+            return
         mark = Mark(
             generation=self.generation,
             synced_bytes=self.journal_bytes,
-            commit_index=commit_index,
+            commit_index=self.noted_commit,
         )
         try:
             self.files.write(MARK, 0, pack_mark(mark))
