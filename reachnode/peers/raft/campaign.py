@@ -44,7 +44,11 @@ class Campaign:
         if core.disk.condition is not Condition.OK or not core.counts(core.membership.me):
             engine.election_at = now + times.election_min
             return
-        if not core.rules.pre_vote or not core.membership.others or engine.is_transferring:
+        others = core.membership.others
+        if others and not any(engine.is_connected(peer) for peer in others):
+            engine.election_at = now + times.election_min
+            return
+        if not core.rules.pre_vote or not others or engine.is_transferring:
             return
         if self.ballot.is_cleared(engine.term):
             return
@@ -56,7 +60,7 @@ class Campaign:
             last_index=raft.journal.end,
             last_term=raft.journal.end_term,
         )
-        for peer in core.membership.others:
+        for peer in others:
             core.send(peer, poll)
 
     def count(self, peer: str, answer: PollAnswer) -> None:

@@ -45,6 +45,9 @@ TURNS_MAX = 3
 QUEUE_LOOK_SECONDS = 0.1
 """How often changes that wait for a leader are looked at."""
 WAKE_SECONDS_MAX = 1.0
+SLACK_SECONDS = 1e-4
+"""The engine acts when a time has passed, not when it has come: a clock that stands still
+between two readings, as a virtual one does, would be asked for ever."""
 
 
 class Wire(Protocol):
@@ -245,7 +248,8 @@ class Core:
         at = now + WAKE_SECONDS_MAX
         if self.running is not None:
             engine = self.running.engine
-            at = min(at, engine.append_at if engine.is_leader else engine.election_at)
+            due = engine.append_at if engine.is_leader else engine.election_at
+            at = min(at, due + SLACK_SECONDS)
         if self.proposals.queue:
             at = min(at, now + QUEUE_LOOK_SECONDS)
         deadline = self.proposals.next_at()

@@ -36,6 +36,12 @@ class RaftSettings:
     """Request ids the state remembers; the same on every node of a cluster, for ever."""
     safeguards: Safeguards = ALL_ON
 
+    def snapshot_every(self, entries: int) -> "RaftSettings":
+        """Return the settings with a snapshot every so many entries, a fifth of them kept."""
+        return replace(
+            self, snapshot_entries=entries, keep_entries=min(self.keep_entries, entries // 5)
+        )
+
     def scaled(self, factor: float) -> "RaftSettings":
         """Return the settings for a machine that is slower by `factor`."""
         return replace(
