@@ -18,6 +18,7 @@ NODE_ID_FORM = re.compile(r"[A-Za-z0-9._-]{1,64}")
 LISTEN_DEFAULT = Address("127.0.0.1", 7400)
 PEER_LISTEN_DEFAULT = Address("127.0.0.1", 7401)
 TIME_SCALE_MIN, TIME_SCALE_MAX = 0.1, 100.0
+SNAPSHOT_ENTRIES_MIN, SNAPSHOT_ENTRIES_MAX = 10, 1_000_000
 DRAIN_SECONDS_MAX = 3600.0
 
 
@@ -156,6 +157,13 @@ class NodeConfig:
         float,
         Setting("cluster.time_scale", "Factor on heartbeat and election times; slow machines: 3."),
     ] = 1.0
+    snapshot_entries: Annotated[
+        int,
+        Setting(
+            "cluster.snapshot_entries",
+            "Entries in the journal that call for a snapshot; fewer start faster, and write more.",
+        ),
+    ] = 5_000
     auth: Annotated[
         Literal["off"],
         Setting("security.auth", "Whether callers must prove who they are."),
@@ -194,6 +202,11 @@ class NodeConfig:
             raise ConfigError(
                 key="cluster.time_scale",
                 why=f"must be between {TIME_SCALE_MIN:g} and {TIME_SCALE_MAX:g}",
+            )
+        if not SNAPSHOT_ENTRIES_MIN <= self.snapshot_entries <= SNAPSHOT_ENTRIES_MAX:
+            raise ConfigError(
+                key="cluster.snapshot_entries",
+                why=f"must be between {SNAPSHOT_ENTRIES_MIN} and {SNAPSHOT_ENTRIES_MAX}",
             )
         refuse_bad_peers(self)
         refuse_bad_listening(self)

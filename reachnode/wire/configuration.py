@@ -6,6 +6,7 @@ error too, so that no setting is read and ignored. Nothing is opened here.
 """
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -248,6 +249,17 @@ def number_of(text: str) -> float:
     return number
 
 
+def whole_of(text: str) -> int:
+    """Return a whole number.
+
+    Raises:
+        ValueError: The text is none.
+    """
+    if not re.fullmatch(r"[0-9]{1,18}", text):
+        raise ValueError(f"{text!r} is not a whole number")
+    return int(text)
+
+
 def truth_of(text: str) -> bool:
     """Return the boolean that YAML would read.
 
@@ -277,6 +289,7 @@ READERS: Mapping[Any, Callable[[str], object]] = {
     str: text_of,
     str | None: text_of,
     float: number_of,
+    int: whole_of,
     bool: truth_of,
     Address: Address.parse,
     Address | None: Address.parse,

@@ -61,6 +61,7 @@ def test_a_cluster_of_one_is_found_where_it_says() -> None:
         ("node.id", "not among cluster.peers .n1, n2, n3.", {"id": "n4", "peers": LOOPBACK}),
         ("node.drain_seconds", "between 0 and 3600", {"drain_seconds": -1.0}),
         ("cluster.time_scale", "between 0.1 and 100", {"time_scale": 0.0}),
+        ("cluster.snapshot_entries", "between 10 and 1000000", {"snapshot_entries": 9}),
         ("cluster.secret_file", "cluster secret", {"peers": LOOPBACK}),
         ("cluster.peers", "must match", {"peers": Map({"n 1": Address("h", 1)})}),
         ("cluster.peers", "no address to", {"peers": Map({"n1": Address("::", 1)})}),

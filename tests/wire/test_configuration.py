@@ -63,6 +63,12 @@ def test_a_flag_beats_the_environment_which_beats_the_file() -> None:
     assert config.id == "n2"
 
 
+def test_a_whole_number_is_read_from_a_variable() -> None:
+    """A setting without a flag has its variable."""
+    config = read(environment={"REACHNODE_CLUSTER__SNAPSHOT_ENTRIES": "200"})
+    assert config.snapshot_entries == 200
+
+
 def test_peers_are_read_as_the_flag_writes_them() -> None:
     """`n1=HOST:PORT,n2=HOST:PORT` is the same as the mapping of the file."""
     config = read(
@@ -93,6 +99,7 @@ def test_peers_are_read_as_the_flag_writes_them() -> None:
         ("node: {drain_seconds: soon}", "'soon' is not a number"),
         ("node: {drain_seconds: .nan}", "'.nan' is not a number"),
         ("node: {drain_seconds: inf}", "'inf' is not a finite number"),
+        ("cluster: {snapshot_entries: 1.5}", "'1.5' is not a whole number"),
         ("security: {insecure: maybe}", "'maybe' must be true or false"),
         ("observe: {log_level: loud}", "'loud' must be debug or info or warning or error"),
         ("node: [", "node.yaml line 1: file: is no YAML"),
