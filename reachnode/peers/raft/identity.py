@@ -8,9 +8,11 @@ acknowledgements don't count until a logged replacement admits the new incarnati
 Only what is counted is dropped, never a request: a node whose own view is old must still
 answer those who know more.
 
-Founding has no founder. Every node makes its incarnation durable, then tells it to all
-the others; whoever has heard all of them computes the cluster's id from what it heard.
-They compute the same one, and a node that was wiped in between isn't among them.
+Founding has no founder, and takes two rounds. Every node makes its incarnation durable and
+tells it to all the others; whoever has heard all of them computes the cluster's id from what
+it heard, and tells that, too. A node founds once all the others have computed the same id.
+One round is not enough: a disk wiped in between would let two nodes found two clusters, each
+with the former or the new one. With two, the second of them lacks the first one's word.
 """
 
 from collections.abc import Iterable, Mapping
@@ -97,7 +99,13 @@ class Founding:
                 waits.append(f"{member} (its cluster was founded without this node)")
             elif greet.peers != self.peers:
                 waits.append(f"{member} (lists other peers: {', '.join(greet.peers)})")
-        return tuple(waits)
+        return tuple(waits or self._disagreeing())
+
+    def view(self) -> str:
+        """Return the id of the cluster that those heard would found; "" while one is missing."""
+        if self.heard.keys() != self.members - {self.identity.member}:
+            return ""
+        return cluster_id_of(self._founders(), self.peers)
 
     def decide(self) -> Identity | None:
         """Return the identity of this disk in a cluster, None while there is none.
@@ -112,9 +120,21 @@ class Founding:
                 return self._within(greet.cluster_id, greet.founders)
         if self.waits_for():
             return None
+        return self._within(self.view(), self._founders())
+
+    def _disagreeing(self) -> list[str]:
+        """Return who has not computed the same id, everybody being heard."""
+        view = self.view()
+        return [
+            f"{member} (hears other disks, or not all of them)"
+            for member, greet in sorted(self.heard.items())
+            if greet.view != view
+        ]
+
+    def _founders(self) -> dict[str, str]:
+        """Return the incarnations of those heard and of this disk, by member."""
         founders = {member: greet.incarnation for member, greet in self.heard.items()}
-        founders[self.identity.member] = self.identity.incarnation
-        return self._within(cluster_id_of(founders, self.peers), founders)
+        return founders | {self.identity.member: self.identity.incarnation}
 
     def _within(self, cluster_id: str, founders: Mapping[str, str]) -> Identity:
         """Return this disk's identity as a member of a cluster."""

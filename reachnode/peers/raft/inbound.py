@@ -7,6 +7,8 @@ fault is named.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from reachnode.peers.raft.ballot import would_vote
 from reachnode.peers.raft.guards import back_off, trim_overlap
 from reachnode.peers.raft.held import HeldMessage
@@ -168,6 +170,9 @@ class Inbound:
             return
         if not raft.engine.is_leader:
             return
+        if message.reset and message.next_index > raft.journal.end + 1:
+            # Its log is longer than the leader's, and trimmed further than the leader looked.
+            message = msgspec.structs.replace(message, next_index=raft.journal.end + 1)
         if not core.counts(peer):
             self._uncounted_ack(peer, message)
         elif message.reset and (

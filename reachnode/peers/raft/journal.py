@@ -90,10 +90,10 @@ class Journal:
         """Return the index up to which the log is durable.
 
         Judged by the number of the write that carried each entry; numbers never fall
-        along the log.
+        along the log. 0 while not even the base is: just after a start, or a snapshot.
         """
         count = bisect_right(self._numbers, self._disk.done)
-        return self._entries[count - 1][1] if count else self.base - 1
+        return self._entries[count - 1][1] if count else 0
 
     def take_cut(self) -> int | None:
         """Return the lowest index cut since the last call, None if none was."""

@@ -38,6 +38,8 @@ class Greet(Message, frozen=True, tag="gr", kw_only=True):
     """Index of the newest replacement this disk has noted durably."""
     version: int = 1
     """The newest state format and commands this node understands."""
+    view: str = ""
+    """While founding, the id of the cluster that those it heard would found; else empty."""
 
 
 class RequestVote(Message, frozen=True, tag="rv"):

@@ -40,6 +40,7 @@ class Standing:
         """Write number and index of admissions that are being noted."""
         self._noted_index = 0
         self._members_seen: object = None
+        self._view_told = ""
 
     # --- beginning
 
@@ -56,15 +57,19 @@ class Standing:
             )
 
     def go_on_founding(self) -> None:
-        """Become a member of a cluster once it is decided."""
+        """Become a member of a cluster once it is decided, or say what would be one."""
         if self.founding is None or self._awaited is not None:
             return
+        if self._view_told != self.founding.view():
+            self._view_told = self.founding.view()
+            self.greet_all()
         decided = self.founding.decide()
         if decided is None:
             return
         core = self._core
         self.identity = decided
         self.founding = None
+        self._view_told = ""
         core.notice("cluster founded", {"cluster_id": decided.cluster_id})
         core.disk.submit(RewriteJournal(base_index=1, base_term=0, entries=()))
         core.disk.submit(WriteVote(term=0, voted_for=None, notes={}))
@@ -114,6 +119,7 @@ class Standing:
             term=raft.engine.term if raft is not None else 0,
             log_end=raft.journal.end if raft is not None else 0,
             noted=self._noted_index,
+            view=self._view_told,
         )
 
     def greet_all(self) -> None:
