@@ -58,7 +58,8 @@ class Held:
         self._epoch = epoch
         self._outgoing: dict[tuple[str, type], HeldMessage] = {}
         self._incoming: dict[str, HeldMessage] = {}
-        self.counters = {"held_votes": 0, "held_acks": 0, "held_counts": 0, "held_dropped": 0}
+        self.counters = {"held_votes": 0, "held_acks": 0, "held_counts": 0}
+        self.counters |= {"held_clamped": 0, "held_dropped": 0}
 
     def out(self, held: HeldMessage, durable: Durable) -> RequestVote | Vote | Ack | None:
         """Return what may leave now of a message to a peer, and hold the rest."""
@@ -129,6 +130,7 @@ class Held:
         """Return the part of an acknowledgement that is durable, None if there is none."""
         if not self._rules.ack_is_clamped or not is_term_durable or durable.synced_index < 1:
             return None
+        self.counters["held_clamped"] += 1
         index = min(message.next_index - 1, durable.synced_index)
         return Ack(message.term, index + 1, message.reset, message.success)
 

@@ -260,6 +260,7 @@ class Inbound:
         """Campaign now, if the leader asks."""
         raft = self._raft()
         if self._core.counts(self._core.membership.me):
+            self._count("take_overs")
             raft.engine.receive(peer, to_engine(message))
 
     def _poll(self, peer: str, message: Poll) -> None:

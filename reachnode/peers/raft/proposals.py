@@ -65,6 +65,8 @@ class Proposals:
     open_count: int = 0
     foreign_count: int = 0
     retried_count: int = 0
+    rescued_count: int = 0
+    """Changes that may have happened, and whose outcome a repeat has told."""
     _number: int = 0
     _deadlines: list[tuple[float, int, Proposal]] = field(default_factory=list)
     _waiting: list[tuple[int, int, Proposal, Applied | Refused]] = field(default_factory=list)
@@ -290,6 +292,7 @@ class Proposals:
         be told from a repeat; where there was none, it is tried again from here.
         """
         if not (isinstance(outcome, Refused) and outcome.code == "request_expired"):
+            self.rescued_count += proposal.may_have_happened
             self._close(proposal, outcome)
         elif proposal.may_have_happened or proposal.renew is None:
             self._close(proposal, Unknown("an earlier attempt can no longer be told from this"))

@@ -49,8 +49,6 @@ class Safeguards:
     """The journal is trimmed only once the snapshot it relies on is durable."""
     lone_voter_syncs_at_once: bool = True
     """A cluster of one syncs inside the append (B22)."""
-    commit_note_is_durable: bool = True
-    """The commit index noted on disk never exceeds what is durable there."""
     wiped_disk_counts_not: bool = True
     """A disk that nobody admitted has no vote and acknowledges nothing."""
     admission_is_noted: bool = True
