@@ -219,6 +219,9 @@ class Core:
         if raft is None:
             self.standing.go_on_founding()
             self.proposals.pump(now)
+            # A lone voter's disk is done in the call, and nobody else will say so.
+            if self.standing.is_due():
+                self.synced()
             return
         self.campaign.look(raft, now)
         for _ in range(TURNS_MAX):
@@ -390,5 +393,6 @@ class Core:
         """Take back what was to be said, or hoped, of entries that were cut."""
         cut = journal.take_cut()
         if cut is not None:
+            self.notice("log cut", {"index": cut})
             self.held.cut(cut)
             self.proposals.cut(cut)

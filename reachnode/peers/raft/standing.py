@@ -80,9 +80,13 @@ class Standing:
         """Return whether this disk belongs to a cluster, durably."""
         return bool(self.identity.cluster_id) and self._awaited is None
 
+    def is_due(self) -> bool:
+        """Return whether what was awaited is durable, and nobody has taken note of it yet."""
+        return self._awaited is not None and self._awaited <= self._core.disk.done
+
     def synced(self) -> None:
         """Take note that more is durable."""
-        if self._awaited is not None and self._awaited <= self._core.disk.done:
+        if self.is_due():
             self._awaited = None
             self.greet_all()
         while self._noting and self._noting[0][0] <= self._core.disk.done:
