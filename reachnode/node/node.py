@@ -77,17 +77,17 @@ class Node:
             FailStop: The replica found damage; inside a group.
         """
         listener = await self._listen()
-        port = ClientPort(
-            self._front(listener.address), listener, drain_seconds=self._config.drain_seconds
-        )
+        front = self._front(listener.address)
+        port = ClientPort(front, listener, drain_seconds=self._config.drain_seconds)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._heed, signals, port)
             peer_address: Address = await nursery.start(self._replica.run)
             async with trio.open_nursery() as clients:
                 await clients.start(port.run)
                 self._told.ready(listener.address, peer_address)
-            with trio.move_on_after(HAND_OVER_SECONDS * self._config.time_scale):
-                await self._replica.transfer_leadership()
+            if front.others_alive():
+                with trio.move_on_after(HAND_OVER_SECONDS * self._config.time_scale):
+                    await self._replica.transfer_leadership()
             nursery.cancel_scope.cancel()
 
     def _front(self, bound: Address) -> Front:

@@ -18,7 +18,10 @@ from reachnode.model.config import ConfigError, NodeConfig
 from reachnode.node.node import Node, StartError, Told
 from reachnode.node.notify import READY, STOPPING, notify
 from reachnode.node.ports import RunningReplica
+from reachnode.peers.link import LinkSettings
 from reachnode.peers.raft.failstop import FailStop
+from reachnode.peers.raft.replica import Replica, Surroundings
+from reachnode.peers.raft.settings import RaftSettings
 from reachnode.peers.secrets import ClusterSecrets, SecretError
 from reachnode.world.files import DirectoryInUse, Files, SystemFiles
 from reachnode.world.network import Network, SystemNetwork
@@ -41,6 +44,24 @@ class Parts:
 
 
 MakeReplica = Callable[[Parts], RunningReplica]
+
+
+def make_replica(parts: Parts) -> Replica:
+    """Return this node's part in the cluster, on the consensus engine."""
+    config = parts.config
+    return Replica(
+        Surroundings(
+            me=config.id,
+            members=config.voters,
+            listen=config.peer_bind,
+            files=parts.files,
+            network=parts.network,
+            sources=parts.sources,
+            secrets=parts.secrets,
+            raft=RaftSettings().snapshot_every(config.snapshot_entries).scaled(config.time_scale),
+            link=LinkSettings(),
+        )
+    )
 
 
 def run_process(config: NodeConfig, make_replica: MakeReplica, out: TextIO | None = None) -> int:

@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Any, Literal
 
 import msgspec
+import trio
 
 from reachnode.errors import NoQuorum, NotLeader
 from reachnode.model.membership import MemberStatus
@@ -95,6 +96,10 @@ async def transfer(front: Front, _inquiry: Inquiry) -> Answer:
             f"{front.about.node_id} doesn't lead; ask {before.leader or 'again in a second'}",
             details={"leader": before.leader},
         )
-    if not await front.replica.transfer_leadership():
+    is_handed_over = False
+    if front.others_alive():
+        with trio.move_on_after(CHANGE_SECONDS):
+            is_handed_over = await front.replica.transfer_leadership()
+    if not is_handed_over:
         raise NoQuorum("no other member was ready to take over; this node still leads")
     return document({"node": front.about.node_id, "leader": front.replica.status().leader})

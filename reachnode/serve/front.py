@@ -11,6 +11,8 @@ CHANGE_SECONDS = 5.0
 """How long a change may take before its outcome is unknown."""
 READ_SECONDS = 5.0
 """How long a read waits to be as fresh as it was asked for."""
+CATCH_UP_SECONDS = 5.0
+"""How long after its start a node may hold back; then it counts as cut off and answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +48,39 @@ class Front:
         self.sources = sources
         self.link_counters = link_counters
         self.started_at = sources.now()
+        self._caught_up_at: int | None = None
+        """The log index at which this node has caught up; 0 once it has."""
         self.is_draining = False
         """Set once the node is about to stop; `/ready` says so."""
         self.answers_count: Counter[int] = Counter()
         """Answers so far, by status."""
         self.connections_count = 0
         """Connections open now."""
+
+    def is_catching_up(self) -> bool:
+        """Return whether the table may still lack what this node's own disk held.
+
+        Just after a start the journal has entries that nobody has confirmed yet. They are
+        applied soon after a leader is there.
+        """
+        status = self.replica.status()
+        if self._caught_up_at == 0:
+            return False
+        if status.phase == "running" and self.sources.now() >= self.started_at + CATCH_UP_SECONDS:
+            self._caught_up_at = 0
+            return False
+        if status.phase != "running" or status.contact_age_seconds is None:
+            return True
+        if self._caught_up_at is None:
+            self._caught_up_at = status.log_last
+        if status.index >= self._caught_up_at:
+            self._caught_up_at = 0
+        return self._caught_up_at != 0
+
+    def others_alive(self) -> bool:
+        """Return whether another member could take over from this node."""
+        status = self.replica.status()
+        return any(one.alive and one.id != status.member_id for one in status.members)
 
     def stale_ms(self) -> int:
         """Return the time since the last contact with a leader, in milliseconds.

@@ -32,4 +32,6 @@ def why_not_ready(front: Front) -> str | None:
         return "shutting_down"
     if status.phase != "running":
         return status.phase
+    if front.is_catching_up():
+        return "loading"
     return {"ok": None, "full": "disk_full", "failed": "disk_failed"}[status.disk]

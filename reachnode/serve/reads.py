@@ -27,7 +27,6 @@ async def fresh_state(front: Front, inquiry: Inquiry) -> State:
     max_stale_ms = inquiry.whole_number("max_stale_ms")
     replica = front.replica
     deadline = front.sources.now() + READ_SECONDS
-    refuse_unloaded(front)
     if consistency == "consistent":
         min_index = max(min_index, await fence(front, deadline))
     if min_index > replica.applied_index and not await replica.wait_applied(
@@ -37,6 +36,9 @@ async def fresh_state(front: Front, inquiry: Inquiry) -> State:
             f"this node is at index {replica.applied_index}, not at {min_index}",
             details={"index": replica.applied_index},
         )
+    refuse_unloaded(front)
+    if consistency == "default" and not min_index and front.is_catching_up():
+        raise TooStale("this node has just started and is still catching up")
     if max_stale_ms is not None and front.stale_ms() > max_stale_ms:
         raise TooStale(f"the last contact with a leader was {front.stale_ms()} ms ago")
     return replica.state

@@ -9,11 +9,13 @@ import trio
 
 from reachnode.model.address import Address
 from reachnode.model.config import NodeConfig
+from reachnode.model.membership import ReplicaStatus
 from reachnode.node.node import Node, StartError, Told
 from reachnode.peers.raft.failstop import FailStop
 from tests.fakes import MemoryNetwork, MemoryStream, SeededSources
 from tests.node.running_replica import PEER_ADDRESS, RunningReplica
 from tests.serve.client import Got, read_answer, request_bytes
+from tests.serve.local_replica import ALONE, PAIR
 
 LISTEN = NodeConfig().listen
 
@@ -22,7 +24,7 @@ class Life:
     """A node in memory, what it told, and the signals it is sent."""
 
     def __init__(self, config: NodeConfig | None = None) -> None:
-        self.replica = RunningReplica()
+        self.replica = RunningReplica(now=PAIR, takes_over=True)
         self.network = MemoryNetwork()
         self.told: list[object] = []
         self.is_ready = trio.Event()
@@ -113,6 +115,20 @@ async def test_a_signal_before_it_is_ready_counts(autojump_clock: Any) -> None:
     await life.signals.send(signal.SIGTERM)
     await life.run()
     assert "stopping" in life.told
+
+
+@pytest.mark.parametrize(("status", "seconds"), [(ALONE, 0.0), (PAIR, 2.0)])
+async def test_handing_over_is_not_waited_for_long(
+    autojump_clock: Any, status: ReplicaStatus, seconds: float
+) -> None:
+    """A node alone ends at once, one whose successor isn't ready after two seconds."""
+    life = Life()
+    life.replica.now, life.replica.takes_over = status, False
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(life.run)
+        await life.is_ready.wait()
+        await life.signals.send(signal.SIGTERM)
+    assert trio.current_time() == seconds
 
 
 async def test_damage_ends_the_node() -> None:

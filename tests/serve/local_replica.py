@@ -37,6 +37,10 @@ ALONE = ReplicaStatus(
     founding_waits_for=(),
 )
 
+OTHER = MemberStatus(id="n2", address="h:2", role="follower", alive=True, index=0, lag_ms=20)
+PAIR = replace(ALONE, members=(*ALONE.members, OTHER))
+"""As if there were another member."""
+
 
 @dataclass
 class LocalReplica:
@@ -49,7 +53,7 @@ class LocalReplica:
     answers: Fate | None = None
     """What changes and fences are answered instead of being applied."""
     takes_over: bool = False
-    """Whether there is another member to lead."""
+    """Whether another member is ready to lead; else handing over never ends."""
     proposed: list[tuple[Command, float, str | None]] = field(default_factory=list)
 
     def status(self) -> ReplicaStatus:
@@ -87,10 +91,11 @@ class LocalReplica:
         return await self.propose(command, deadline=deadline)
 
     async def transfer_leadership(self) -> bool:
+        if not self.takes_over:
+            await trio.sleep_forever()
         await trio.lowlevel.checkpoint()
-        if self.takes_over:
-            self.now = replace(self.now, role="follower", leader="n2")
-        return self.takes_over
+        self.now = replace(self.now, role="follower", leader="n2")
+        return True
 
 
 def no_fence(answers: Fate) -> Refused | Unknown:

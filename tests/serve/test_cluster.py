@@ -4,9 +4,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import trio
 
+from reachnode.model.membership import ReplicaStatus
 from tests.serve.client import ask
-from tests.serve.local_replica import ALONE, LocalReplica, front_of
+from tests.serve.local_replica import ALONE, PAIR, LocalReplica, front_of
 
 
 async def test_the_cluster_is_shown() -> None:
@@ -72,7 +74,7 @@ async def test_another_action_is_refused(wish: dict[str, Any]) -> None:
 
 async def test_leadership_is_handed_over() -> None:
     """The leader names its successor; another node names the leader."""
-    front = front_of(LocalReplica(takes_over=True))
+    front = front_of(LocalReplica(now=PAIR, takes_over=True))
     got = await ask(front, "POST", "/api/v1/cluster/transfer")
     assert (got.status, got.json) == (200, {"node": "n1", "leader": "n2"})
     got = await ask(front, "POST", "/api/v1/cluster/transfer")
@@ -80,10 +82,17 @@ async def test_leadership_is_handed_over() -> None:
     assert got.json["details"] == {"leader": "n2"}
 
 
-async def test_nobody_may_be_ready_to_lead() -> None:
-    """A leader without a successor stays, and says so."""
-    got = await ask(front_of(LocalReplica()), "POST", "/api/v1/cluster/transfer")
+@pytest.mark.parametrize("status", [ALONE, PAIR])
+async def test_nobody_may_be_ready_to_lead(autojump_clock: Any, status: ReplicaStatus) -> None:
+    """A leader without a successor stays, and says so in time."""
+    front = front_of(LocalReplica(now=status))
+    got = await ask(front, "POST", "/api/v1/cluster/transfer")
     assert (got.status, got.json["code"]) == (503, "no_quorum")
+    assert trio.current_time() in (0.0, 5.0)
+
+
+async def test_who_does_not_lead_names_who_may() -> None:
+    """Without a leader the caller is told to come back."""
     front = front_of(LocalReplica(now=replace(ALONE, role="follower", leader=None)))
     got = await ask(front, "POST", "/api/v1/cluster/transfer")
     assert got.json["detail"] == "n1 doesn't lead; ask again in a second"
