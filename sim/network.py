@@ -82,10 +82,7 @@ class SimNetwork:
         pair = frozenset((a, b))
         if not self._up[pair]:
             return False
-        if self._cuts[a, b]:
-            self._ways[a, b, lane].stalled.append(data)
-        else:
-            self._send_on(a, b, lane, data)
+        self._send_on(a, b, lane, data)
         return True
 
     def _send_on(self, a: str, b: str, lane: int, data: bytes) -> None:
@@ -98,7 +95,11 @@ class SimNetwork:
         self._timeline.after(at - self._timeline.now, self._arrive, a, b, lane, data, epoch)
 
     def _arrive(self, a: str, b: str, lane: int, data: bytes, epoch: int) -> None:
-        """Hand a message over, unless its connection is gone or cut meanwhile."""
+        """Hand a message over, unless its connection is gone, or cut: then it waits.
+
+        Only here is a cut looked at. What is under way when it begins comes before what is
+        sent later, and when it ends what waited comes before what is under way.
+        """
         if self._epoch[frozenset((a, b))] != epoch or not self._ends.is_alive(b):
             return
         way = self._ways[a, b, lane]
@@ -107,6 +108,18 @@ class SimNetwork:
             return
         self.messages_count += 1
         self._ends.deliver(a, b, lane, data)
+
+    def _drain(self, a: str, b: str, lane: int, epoch: int) -> None:
+        """Deliver what waited, one message after the other."""
+        way = self._ways[a, b, lane]
+        if self._epoch[frozenset((a, b))] != epoch or self._cuts[a, b] or not way.stalled:
+            return
+        if self._ends.is_alive(b):
+            self.messages_count += 1
+            self._ends.deliver(a, b, lane, way.stalled[0])
+        if self._epoch[frozenset((a, b))] == epoch and way.stalled:
+            way.stalled.popleft()
+            self._timeline.after(1e-6, self._drain, a, b, lane, epoch)
 
     def connect(self, a: str, b: str) -> None:
         """Try to connect two members; try again later if there is no way."""
@@ -184,9 +197,9 @@ class SimNetwork:
             self.connect_soon(a)
 
     def _resume(self, a: str, b: str) -> None:
-        """Send on what stalled in one direction."""
+        """Let what waited in one direction arrive, after a delay."""
+        epoch = self._epoch[frozenset((a, b))]
         for lane in LANES:
-            way = self._ways[a, b, lane]
-            while way.stalled:
-                self._send_on(a, b, lane, way.stalled.popleft())
+            delay = self._draw.uniform(*self._delay)
+            self._timeline.after(delay, self._drain, a, b, lane, epoch)
         self._timeline.after(0.05 + self._draw.random() * 0.5, self.connect, a, b)
