@@ -62,12 +62,6 @@ class _Current:
     log: EngineLog | None = None
 
 
-def _now() -> float:
-    """Return the clock of the engine that is running."""
-    assert _Current.sources is not None
-    return _Current.sources.now()
-
-
 def _random() -> float:
     """Return a draw in [0, 1) from the dice of the engine that is running."""
     assert _Current.sources is not None
@@ -100,7 +94,6 @@ def _untyped(value: object) -> Any:
 def _take_over() -> None:
     """Replace the library's globals. Idempotent, and needed once per process."""
     globals_ = _untyped(library)
-    globals_.monotonicTime = _now
     globals_.random = SimpleNamespace(random=_random)
     globals_.createPoller = lambda _kind: _NullPoller()
     globals_.createJournal = lambda _file: _Current.log
@@ -109,6 +102,7 @@ def _take_over() -> None:
 
 
 _take_over()
+_GLOBALS = _untyped(library)
 
 
 class PeerNode(Node):
@@ -156,6 +150,12 @@ class _Library(SyncObj):
     def _SyncObj__doApplyCommand(self, command: bytes) -> None:  # noqa: N802 (the library's name)
         self._apply(command)
 
+    def _checkCommandsToApply(self) -> None:  # noqa: N802 (the library's name)
+        """Skip the library's own queue, which nobody fills: see `Engine.append`."""
+
+    def _SyncObj__tryLogCompaction(self) -> None:  # noqa: N802 (the library's name)
+        """Skip the library's own snapshots: `upkeep.py` makes ours."""
+
 
 class Engine:
     """One member's consensus engine.
@@ -183,6 +183,7 @@ class Engine:
     ) -> None:
         assert len(log) >= 1
         self._sources = sources
+        self._now = sources.now
         self._log = log
         self._nodes = {peer: PeerNode(peer) for peer in sorted(opening.others)}
         self._bridge: Any = _untyped(_Bridge)(send)
@@ -382,6 +383,7 @@ class Engine:
         """Point the library's globals at this engine."""
         _Current.sources = self._sources
         _Current.log = self._log
+        _GLOBALS.monotonicTime = self._now
 
     def _role_changed(self, _old: int, new: int) -> None:
         """Translate the library's state numbers."""
