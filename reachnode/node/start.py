@@ -7,7 +7,7 @@ import resource
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
 
@@ -49,6 +49,13 @@ MakeReplica = Callable[[Parts], RunningReplica]
 def make_replica(parts: Parts) -> Replica:
     """Return this node's part in the cluster, on the consensus engine."""
     config = parts.config
+    slower = max(1.0, config.time_scale)
+    default = LinkSettings()
+    link = replace(
+        default,
+        handshake_seconds=default.handshake_seconds * slower,
+        idle_seconds=default.idle_seconds * slower,
+    )
     return Replica(
         Surroundings(
             me=config.id,
@@ -59,7 +66,7 @@ def make_replica(parts: Parts) -> Replica:
             sources=parts.sources,
             secrets=parts.secrets,
             raft=RaftSettings().snapshot_every(config.snapshot_entries).scaled(config.time_scale),
-            link=LinkSettings(),
+            link=link,
         )
     )
 

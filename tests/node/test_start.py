@@ -15,12 +15,17 @@ from reachnode.node.ports import RunningReplica as RunningReplicaPort
 from reachnode.node.start import (
     Parts,
     ended,
+    make_replica,
     open_data_dir,
     read_secrets,
     ready_line,
     run_process,
 )
+from reachnode.peers.link import LinkSettings
 from reachnode.peers.raft.failstop import FailStop
+from reachnode.peers.raft.settings import RaftSettings
+from reachnode.world.network import SystemNetwork
+from reachnode.world.sources import SystemSources
 from tests.node.running_replica import PEER_ADDRESS, RunningReplica
 
 FREE = Address("127.0.0.1", 0)
@@ -140,6 +145,28 @@ def test_a_directory_belongs_to_one_node(
     wrong = NodeConfig(data_dir=str(tmp_path / "file"), listen=FREE)
     assert run_process(wrong, broken(KeyError()), io.StringIO()) == 1
     assert "can't be used" in capsys.readouterr().err
+
+
+def test_a_replica_is_made_of_the_configuration(tmp_path: Path) -> None:
+    """A slower machine gets more time, and nothing is begun before it runs."""
+    slow = NodeConfig(
+        data_dir=str(tmp_path), listen=FREE, time_scale=3.0, snapshot_entries=50, id="n7"
+    )
+    files = open_data_dir(slow)
+    parts = Parts(
+        config=slow,
+        secrets=read_secrets(slow),
+        files=files,
+        network=SystemNetwork(),
+        sources=SystemSources(),
+    )
+    replica = make_replica(parts)
+    assert replica._around.raft.snapshot_entries == 50
+    assert replica._around.raft.contact_seconds == RaftSettings().contact_seconds * 3
+    assert replica._around.link.handshake_seconds == LinkSettings().handshake_seconds * 3
+    assert replica.status().phase == "loading"
+    assert [member.id for member in replica.status().members] == ["n7"]
+    files.close()
 
 
 def test_what_is_unwise_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

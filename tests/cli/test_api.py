@@ -1,0 +1,102 @@
+"""Asking nodes, one after the other."""
+
+import socket
+import threading
+from dataclasses import replace
+
+import pytest
+
+from reachnode.cli.api import Api, NodeRefused, NoNodeAnswered, WrongUrl, place_of, segment
+from reachnode.model.membership import Unknown
+from tests.cli.conftest import LiveNode
+from tests.serve.local_replica import ALONE
+
+NOWHERE = "http://127.0.0.1:1"
+
+
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [
+        ("http://127.0.0.1:7400", ("127.0.0.1", 7400)),
+        ("http://[::1]:7400/", ("::1", 7400)),
+        ("node-1:7400", ("node-1", 7400)),
+        ("http://node-1", ("node-1", 80)),
+    ],
+)
+def test_a_url_says_where_to_ask(url: str, place: tuple[str, int]) -> None:
+    """The usual spellings are read."""
+    assert place_of(url) == place
+
+
+@pytest.mark.parametrize(
+    "url", ["https://h:1", "http://", "http://h:x", "http://h/p", "http://[:1"]
+)
+def test_another_url_is_refused(url: str) -> None:
+    """What can't be asked is said before anything is sent."""
+    with pytest.raises(WrongUrl, match="no node's URL"):
+        Api([url])
+
+
+def test_the_next_node_is_asked_when_one_is_gone(node: LiveNode) -> None:
+    """A dead node costs nothing but a moment."""
+    api = Api([NOWHERE, node.url], "a-token")
+    assert api.get("/api/v1/cluster")["node"] == "n1"
+    assert api.change("POST", "/register", {"agent_id": "a"})["index"] == 1
+
+
+def test_nobody_answers() -> None:
+    """Every node is named with what became of asking it."""
+    with pytest.raises(NoNodeAnswered, match=r"127.0.0.1:1 \(.*refused.*127.0.0.1:2"):
+        Api([NOWHERE, "http://127.0.0.1:2"]).get("/health")
+
+
+def test_what_is_no_node_does_not_answer() -> None:
+    """A server of another kind is passed over."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        with pytest.raises(NoNodeAnswered, match="is it a node"):
+            Api([f"http://127.0.0.1:{server.getsockname()[1]}"]).get("/health")
+        thread.join()
+
+
+def test_a_refusal_is_final(node: LiveNode, second: LiveNode) -> None:
+    """What one node refuses for good, no other is asked."""
+    with pytest.raises(NodeRefused, match="unknown_agent: x isn't registered"):
+        Api([node.url, second.url]).change("DELETE", "/api/v1/agents/x")
+    assert second.replica.proposed == []
+
+
+def test_another_node_may_do_better(node: LiveNode, second: LiveNode) -> None:
+    """An unknown outcome is asked again elsewhere, under the same key."""
+    node.replica.answers = Unknown("late")
+    done = Api([node.url, second.url]).change("POST", "/register", {"agent_id": "a"})
+    assert done["agent_id"] == "a"
+    keys = [one.replica.proposed[0][2] for one in (node, second)]
+    assert keys[0] == keys[1]
+
+
+def test_the_last_refusal_is_told(node: LiveNode) -> None:
+    """When nobody does better, the reason is what a node said, not that others are gone."""
+    node.replica.now = replace(ALONE, role="follower", leader="n2")
+    with pytest.raises(NodeRefused) as caught:
+        Api([node.url, NOWHERE]).change("POST", "/api/v1/cluster/transfer")
+    assert caught.value.code == "not_leader"
+
+
+def test_a_query_leaves_out_what_is_not_said(node: LiveNode) -> None:
+    """None means nothing was asked."""
+    got = Api([node.url]).get("/api/v1/agents", {"zone": None, "agent": "a&b"})
+    assert got["items"] == []
+
+
+def test_ids_become_one_segment() -> None:
+    """No id can leave its place in a path."""
+    assert segment("a/b:c?d") == "a%2Fb%3Ac%3Fd"
