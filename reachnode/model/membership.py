@@ -3,6 +3,7 @@
 The consensus room fills them in; the HTTP front and the command line show them.
 """
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -20,6 +21,25 @@ class Unknown:
     """
 
     why: str
+
+
+SYNC_BOUNDS_SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+"""Upper bounds by which the disk's syncs are counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Syncs:
+    """How long the disk took to make writes durable, since the start of the process."""
+
+    counts: tuple[int, ...] = (0,) * (len(SYNC_BOUNDS_SECONDS) + 1)
+    """Syncs that took at most each bound and longer than the one before; last, all others."""
+    total_seconds: float = 0.0
+
+    def with_one(self, seconds: float) -> "Syncs":
+        """Return the same with one more sync."""
+        place = bisect_left(SYNC_BOUNDS_SECONDS, seconds)
+        counts = (*self.counts[:place], self.counts[place] + 1, *self.counts[place + 1 :])
+        return Syncs(counts=counts, total_seconds=self.total_seconds + seconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,3 +88,4 @@ class ReplicaStatus:
     """Monotone counts since the start of the process, by name (`leader_changes_total`)."""
     founding_waits_for: tuple[str, ...]
     """Members that are missing before the cluster can be founded."""
+    syncs: Syncs = Syncs()

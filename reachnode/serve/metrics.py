@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from reachnode.model.membership import SYNC_BOUNDS_SECONDS, Syncs
 from reachnode.serve.answers import Answer
 from reachnode.serve.front import Front
 from reachnode.serve.health import why_not_ready
@@ -40,6 +41,7 @@ def lines(front: Front) -> Iterator[str]:
     yield from gauge("raft_has_quorum", "Whether a majority is in contact.", status.quorum)
     yield from gauge("raft_level", "Cluster level.", status.level)
     yield from gauge("stale_seconds", "Since the last contact with a leader.", stale(front))
+    yield from sync_times(status.syncs)
     yield from counts("raft_", status.counters)
     yield from counts("link_", front.link_counters())
     yield from gauge("http_connections", "Client connections open.", front.connections_count)
@@ -56,7 +58,24 @@ def gauge(
 ) -> Iterator[str]:
     """Yield a figure that goes up and down."""
     yield f"# HELP reachnode_{name} {text}\n# TYPE reachnode_{name} gauge\n"
-    yield f"reachnode_{name}{labelled(labels or {})} {float(value):g}\n"
+    yield f"reachnode_{name}{labelled(labels or {})} {number(value)}\n"
+
+
+def number(value: float) -> str:
+    """Return a figure in full: an index has more digits than a short form shows."""
+    return str(int(value)) if float(value).is_integer() else repr(float(value))
+
+
+def sync_times(syncs: Syncs) -> Iterator[str]:
+    """Yield how long the disk took, as a histogram."""
+    name = "reachnode_raft_fsync_seconds"
+    yield f"# HELP {name} How long the disk took to make writes durable.\n"
+    yield f"# TYPE {name} histogram\n"
+    running = 0
+    for bound, count in zip((*SYNC_BOUNDS_SECONDS, "+Inf"), syncs.counts, strict=True):
+        running += count
+        yield f"{name}_bucket{labelled({'le': str(bound)})} {running}\n"
+    yield f"{name}_sum {number(syncs.total_seconds)}\n{name}_count {running}\n"
 
 
 def counts(prefix: str, counters: Mapping[str, int]) -> Iterator[str]:

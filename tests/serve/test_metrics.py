@@ -2,7 +2,8 @@
 
 import re
 
-from reachnode.serve.metrics import escaped
+from reachnode.model.membership import Syncs
+from reachnode.serve.metrics import escaped, number, sync_times
 from tests.serve.client import ask
 from tests.serve.local_replica import LocalReplica, front_of
 
@@ -33,3 +34,21 @@ async def test_figures_are_shown() -> None:
 def test_labels_are_escaped() -> None:
     """No label can end its line or its quotes."""
     assert escaped('a"b\\c\nd') == 'a\\"b\\\\c\\nd'
+
+
+def test_a_large_index_is_shown_in_full() -> None:
+    """An index of more than six digits is not rounded, and no whole number gets a point."""
+    assert number(12_345_678) == "12345678"
+    assert number(0.25) == "0.25"
+    assert number(value=True) == "1"
+
+
+def test_syncs_are_counted_by_how_long_they_took() -> None:
+    """Each bucket holds all syncs up to its bound, the last one all of them."""
+    syncs = Syncs().with_one(0.0004).with_one(0.003).with_one(9.0)
+    page = "".join(sync_times(syncs))
+    assert 'reachnode_raft_fsync_seconds_bucket{le="0.0005"} 1\n' in page
+    assert 'reachnode_raft_fsync_seconds_bucket{le="0.002"} 1\n' in page
+    assert 'reachnode_raft_fsync_seconds_bucket{le="0.005"} 2\n' in page
+    assert 'reachnode_raft_fsync_seconds_bucket{le="+Inf"} 3\n' in page
+    assert "reachnode_raft_fsync_seconds_count 3\n" in page

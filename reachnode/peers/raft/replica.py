@@ -8,18 +8,18 @@ that never wait, so no two of them interleave.
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import trio
 
 from reachnode.model.address import Address
-from reachnode.model.membership import ReplicaStatus, Unknown
+from reachnode.model.membership import ReplicaStatus, Syncs, Unknown
 from reachnode.peers.frames import LinkBroken
 from reachnode.peers.hello import Lane
 from reachnode.peers.link import LinkSettings
 from reachnode.peers.mesh import Mesh
 from reachnode.peers.raft.core import Core
-from reachnode.peers.raft.disk import Condition, Disk
+from reachnode.peers.raft.disk import Condition, Disk, Performed, Write
 from reachnode.peers.raft.failstop import FailStop, failstop
 from reachnode.peers.raft.loading import Loaded, load
 from reachnode.peers.raft.membership import Membership
@@ -82,6 +82,7 @@ class Replica:
         self._waiters: dict[trio.Event, int] = {}
         """Who waits for an index; as many as there are requests that do."""
         self._role_changed = trio.Event()
+        self._syncs = Syncs()
 
     # --- what clients ask
 
@@ -102,7 +103,8 @@ class Replica:
     def status(self) -> ReplicaStatus:
         """Return where this replica stands now."""
         addresses = {member: str(at) for member, at in self._around.members.items()}
-        return describe(self._core, self._membership, addresses)
+        status = describe(self._core, self._membership, addresses)
+        return replace(status, syncs=self._syncs)
 
     def link_counters(self) -> Mapping[str, int]:
         """Return the peer links' counters, by name."""
@@ -213,7 +215,7 @@ class Replica:
             journal_bytes=loaded.journal_bytes,
         )
         alone = not self._membership.others
-        disk = Disk(self._storage.perform if alone else None)
+        disk = Disk(self._perform_now if alone else None)
         disk.kick = self._kick_disk
         self._core = core = Core(
             membership=self._membership,
@@ -264,9 +266,11 @@ class Replica:
             writes = disk.take(self._around.sources.now())
             if not writes:
                 continue
+            began_at = self._around.sources.now()
             performed = await trio.to_thread.run_sync(
                 self._storage.perform, writes, disk.commit_index, limiter=one_thread
             )
+            self._syncs = self._syncs.with_one(self._around.sources.now() - began_at)
             before = disk.condition
             disk.settle(performed)
             self._say_condition(disk, before)
@@ -277,6 +281,14 @@ class Replica:
                 self._disk_kicked.set()
             elif not disk.is_idle:
                 self._disk_kicked.set()
+
+    def _perform_now(self, writes: Sequence[Write], commit_index: int) -> Performed:
+        """Perform writes inside the call, for a lone voter."""
+        assert self._storage is not None
+        began_at = self._around.sources.now()
+        performed = self._storage.perform(writes, commit_index)
+        self._syncs = self._syncs.with_one(self._around.sources.now() - began_at)
+        return performed
 
     async def _keep_time(self, core: Core) -> None:
         """Tick when the core wants it, and do its slow work in between."""
