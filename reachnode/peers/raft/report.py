@@ -148,7 +148,6 @@ def counters(core: Core) -> dict[str, int]:
         **{f"became_{role}": count for role, count in sorted(core.role_changes.items())},
         "leader_changes_total": core.inbound.leader_changes_count,
         "polls": core.campaign.ballot.polls_count,
-        "proposals_open": core.proposals.open_count,
         "proposals_rescued": core.proposals.rescued_count,
         "proposals_retried": core.proposals.retried_count,
         "snapshots_made": core.upkeep.snapshots_count,
