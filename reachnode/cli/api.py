@@ -30,6 +30,10 @@ class NodeRefused(Exception):
         super().__init__(f"{self.code}: {self.detail}")
 
 
+class NotReached(Exception):
+    """One node couldn't be connected to, so nothing was sent."""
+
+
 class WrongUrl(ValueError):
     """A node's URL can't be used."""
 
@@ -68,22 +72,32 @@ class Api:
         """Return the answer of the first node that has one.
 
         Raises:
-            NodeRefused: All that answered refused; this is what the last one said.
+            NodeRefused: One refused for good, or all that answered did; or a change may have
+            happened and nobody could say.
             NoNodeAnswered: None answered.
         """
         body = None if document is None else json.dumps(document)
         every = {**self._headers, "Content-Type": "application/json", **(headers or {})}
         refused: NodeRefused | None = None
+        may_have_happened = False
         failures = []
         for node, place in self._nodes:
             try:
                 return ask_one(place, method, path, body, every)
             except NodeRefused as error:
-                refused = error
                 if error.code not in ELSEWHERE:
-                    break
+                    raise
+                may_have_happened |= error.code == "unknown_outcome"
+                refused = error
+            except NotReached as error:
+                failures.append(f"{node} ({error})")
             except (OSError, http.client.HTTPException) as error:
+                may_have_happened |= method != "GET"
                 failures.append(f"{node} ({str(error) or type(error).__name__})")
+        if may_have_happened:
+            # What one node couldn't do says nothing of what another may have done.
+            why = "it may have happened; look before you ask again"
+            raise NodeRefused({"code": "unknown_outcome", "detail": why})
         if refused is not None:
             raise refused
         raise NoNodeAnswered(f"no node answered: {', '.join(failures)}")
@@ -96,10 +110,15 @@ def ask_one(
 
     Raises:
         NodeRefused: It answered with a problem.
-        OSError: It can't be reached, or the connection broke.
+        NotReached: Nothing was sent.
+        OSError: The connection broke.
         http.client.HTTPException: It isn't HTTP that it speaks.
     """
     connection = http.client.HTTPConnection(*place, timeout=TIMEOUT_SECONDS)
+    try:
+        connection.connect()
+    except OSError as error:
+        raise NotReached(str(error) or type(error).__name__) from error
     try:
         connection.request(
             method, path, body=None if body is None else body.encode(), headers=dict(headers)

@@ -33,9 +33,11 @@ async def register(front: Front, inquiry: Inquiry) -> Answer:
     refuse_unloaded(front)
     registration = read_registration(inquiry.document())
     instance = registration.instance
-    command = Register(
-        instance=instance, replaces=seen_incarnation(front.replica.state, registration)
-    )
+    state = front.replica.state
+    # A repeat of what was decided gets that answer, whoever holds the id by now.
+    is_repeat = (inquiry.idempotency_key() or "") in state.requests
+    replaces = None if is_repeat else seen_incarnation(state, registration)
+    command = Register(instance=instance, replaces=replaces)
     applied = await change(front, inquiry, command)
     value = applied.value or {}
     content = {

@@ -9,7 +9,10 @@ import trio
 from reachnode.model.address import Address
 from reachnode.serve.listener import ClientPort
 from reachnode.world.network import SystemNetwork
+from tests.node.kept_logs import kept_logs_fixture
 from tests.serve.local_replica import LocalReplica, front_of
+
+__all__ = ["LiveNode", "kept_logs_fixture"]
 
 
 class LiveNode:

@@ -2,12 +2,15 @@
 
 import socket
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
 
 from reachnode.cli.api import Api, NodeRefused, NoNodeAnswered, WrongUrl, place_of, segment
 from reachnode.model.membership import Unknown
+from reachnode.registry.outcomes import Refused
 from tests.cli.conftest import LiveNode
 from tests.serve.local_replica import ALONE
 
@@ -50,21 +53,46 @@ def test_nobody_answers() -> None:
         Api([NOWHERE, "http://127.0.0.1:2"]).get("/health")
 
 
-def test_what_is_no_node_does_not_answer() -> None:
-    """A server of another kind is passed over."""
+@contextmanager
+def stranger(answer: bytes) -> Iterator[str]:
+    """Give the URL of a server that says one thing to everybody and hangs up."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
             connection, _ = server.accept()
             with connection:
                 connection.recv(65536)
-                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+                connection.sendall(answer)
 
         thread = threading.Thread(target=serve)
         thread.start()
-        with pytest.raises(NoNodeAnswered, match="is it a node"):
-            Api([f"http://127.0.0.1:{server.getsockname()[1]}"]).get("/health")
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
         thread.join()
+
+
+def test_what_is_no_node_does_not_answer() -> None:
+    """A server of another kind is passed over."""
+    hello = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+    with stranger(hello) as url, pytest.raises(NoNodeAnswered, match="is it a node"):
+        Api([url]).get("/health")
+
+
+def test_a_lost_answer_is_an_unknown_outcome(node: LiveNode) -> None:
+    """A change that was sent may have happened, unless a node can say what became of it."""
+    with stranger(b"") as url, pytest.raises(NodeRefused, match="unknown_outcome: it may have"):
+        Api([url]).change("POST", "/register", {"agent_id": "a"})
+    with stranger(b"") as url:
+        done = Api([url, node.url]).change("POST", "/register", {"agent_id": "a"})
+        assert done["agent_id"] == "a"
+
+
+def test_a_node_that_cannot_say_settles_nothing(node: LiveNode, second: LiveNode) -> None:
+    """After an unknown outcome, another node's lack of a quorum is no refusal."""
+    node.replica.answers = Unknown("late")
+    second.replica.answers = Refused("no_quorum", "cut off")
+    with pytest.raises(NodeRefused) as caught:
+        Api([node.url, second.url]).change("POST", "/register", {"agent_id": "a"})
+    assert caught.value.code == "unknown_outcome"
 
 
 def test_a_refusal_is_final(node: LiveNode, second: LiveNode) -> None:

@@ -6,6 +6,8 @@ import pytest
 
 from reachnode.cli.main import main
 
+pytestmark = pytest.mark.usefixtures("kept_logs")
+
 
 @pytest.mark.parametrize(
     ("argv", "why"),

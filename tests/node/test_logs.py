@@ -3,7 +3,6 @@
 import io
 import json
 import logging
-from collections.abc import Iterator
 from typing import Literal
 
 import pytest
@@ -11,15 +10,7 @@ import pytest
 from reachnode.model.config import NodeConfig
 from reachnode.node.logs import configure_logs
 
-
-@pytest.fixture(autouse=True)
-def _kept_root() -> Iterator[None]:
-    """Put the root logger back after each test."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
+pytestmark = pytest.mark.usefixtures("kept_logs")
 
 
 def logged(log_format: Literal["text", "json"], log_level: Literal["info", "error"]) -> str:

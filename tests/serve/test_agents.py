@@ -62,6 +62,17 @@ async def test_moving_needs_a_proof_or_the_will(proof: dict[str, Any]) -> None:
     assert got.status == 200
 
 
+async def test_a_repeat_hears_what_was_decided() -> None:
+    """Under the same key the first answer holds, though another took the id meanwhile."""
+    front = front_of(LocalReplica())
+    first = await ask(front, "POST", "/register", body(), Idempotency_Key="k")
+    other = body(endpoint="http://other/", replace=True)
+    assert (await ask(front, "POST", "/register", other)).status == 200
+    again = await ask(front, "POST", "/register", body(), Idempotency_Key="k")
+    assert (again.status, again.json) == (first.status, first.json)
+    assert (await ask(front, "POST", "/register", body())).status == 409
+
+
 async def test_an_old_incarnation_does_not_replace_a_newer() -> None:
     """Who was replaced meanwhile is told so."""
     front = front_of(LocalReplica())
