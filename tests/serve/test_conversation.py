@@ -82,6 +82,7 @@ async def test_dripping_bytes_buy_no_time(autojump_clock: Any) -> None:
             await client.send(bytes([one]))
             await trio.sleep(0.99)
         assert b"408" in await client.receive(65536)
+        assert trio.current_time() < 11
         await client.aclose()
 
 

@@ -85,6 +85,7 @@ async def test_who_waits_makes_room_for_who_comes(autojump_clock: Any) -> None:
         assert await there.ask(third) == 200
         assert await first.receive(1) == b""
         assert there.front.connections_count <= 3
+        assert trio.current_time() == 0.0, "nobody had to wait for an idle connection's end"
 
 
 async def test_the_last_place_is_given_back_with_each_answer(autojump_clock: Any) -> None:
@@ -94,6 +95,7 @@ async def test_the_last_place_is_given_back_with_each_answer(autojump_clock: Any
             client = await there.connect()
             assert await there.ask(client) == 200
             assert await client.receive(1) == b""
+        assert trio.current_time() == 0.0
 
 
 async def test_stopping_lets_work_in_flight_end(autojump_clock: Any) -> None:
