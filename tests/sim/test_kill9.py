@@ -1,0 +1,78 @@
+"""What `sim kill9` plans and says; that it holds is shown with real nodes in tests/e2e."""
+
+import random
+
+import pytest
+
+from sim.kill9 import Run, Tally, parser, plan, report, summary
+from sim.live.cluster import LiveCluster
+from sim.live.verdict import Verdict
+from sim.live.writers import History
+from tests.sim.live.test_verdict import A1, A3, B2, LAST
+
+
+def test_a_plan_has_every_kill_and_every_kind() -> None:
+    """All kills, half of the rounds at the leader, one, two and three at a time."""
+    rounds = list(plan(random.Random(1), 200))
+    assert sum(one.count for one in rounds) == 200
+    assert {one.count for one in rounds} == {1, 2, 3}
+    assert all(one.count == 1 for one in rounds if one.aims_at_leader)
+    share = sum(one.aims_at_leader for one in rounds) / len(rounds)
+    assert 0.4 < share < 0.6
+    assert all(len(one.gaps_seconds) == one.count == len(one.pauses_seconds) for one in rounds)
+
+
+def test_a_seed_repeats_its_plan() -> None:
+    """The same seed, the same rounds; another, others."""
+    first, again, other = (list(plan(random.Random(seed), 50)) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+def said_of(
+    verdict: Verdict, tally: Tally, told: History, cluster: LiveCluster
+) -> dict[str, object]:
+    """Return the report of a run that never ran."""
+    options = parser().parse_args([])
+    run = Run(cluster, options)
+    run.tally, run.history = tally, told
+    return report(run, verdict, options)
+
+
+CLEAN = Verdict(lost=(), doubled=(), unequal=(), disordered=())
+
+
+@pytest.fixture(name="cluster")
+def cluster_fixture(tmp_path_factory: pytest.TempPathFactory) -> LiveCluster:
+    """Give a cluster that is never started."""
+    return LiveCluster(tmp_path_factory.mktemp("kill9"))
+
+
+def test_a_clean_run_has_no_problems(cluster: LiveCluster) -> None:
+    """The figures of the contract are there under their names."""
+    tally = Tally(kills=3, leader_kills=2, failover_seconds=[0.4, 0.5])
+    said = said_of(CLEAN, tally, History(confirmed=[A1, B2, A3, LAST]), cluster)
+    assert said["problems"] == []
+    assert (said["kills"], said["acknowledged"]) == (3, 4)
+    assert (said["lost"], said["doubled"], said["failed_idempotent"]) == (0, 0, 0)
+    assert said["failover_ms"] == {"p50": 400.0, "p99": 500.0, "max": 500.0}
+
+
+def test_everything_wrong_is_a_problem(cluster: LiveCluster) -> None:
+    """Lost, doubled, unequal, disordered, refused, left open, crashed, late: each is told."""
+    verdict = Verdict(lost=("l",), doubled=("d",), unequal=("u",), disordered=("o",))
+    tally = Tally(crashed=["c"], late=["t"])
+    told = History(open={"k": A1.change}, refused=["r"])
+    said = said_of(verdict, tally, told, cluster)
+    assert said["problems"] == ["l", "d", "u", "o", "r", "k was left open", "c", "t"]
+    assert said["failed_idempotent"] == 2
+    machine = {"cores": 2, "processor": "p", "file_system": "f", "python": "3", "reachnode": "0"}
+    assert summary({**said, "machine": machine}).count("WRONG: ") == 8
+
+
+@pytest.mark.parametrize("said", [["--kills", "0"], ["--kill", "1"], ["--seconds", "x"]])
+def test_wrong_use_is_refused(said: list[str]) -> None:
+    """Exit status 2, as everywhere."""
+    with pytest.raises(SystemExit) as ended:
+        parser().parse_args(said)
+    assert ended.value.code == 2
