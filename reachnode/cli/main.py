@@ -6,11 +6,11 @@ import sys
 from collections.abc import Sequence
 
 from reachnode import __version__
-from reachnode.cli import agents, cluster, config, serve, status, version
+from reachnode.cli import agents, bench, cluster, config, serve, status, version
 from reachnode.cli.api import NodeRefused, NoNodeAnswered, WrongUrl
 from reachnode.cli.output import EXIT_NO, EXIT_NO_NODE, EXIT_USAGE, fail
 
-COMMANDS = (serve, status, agents, cluster, config, version)
+COMMANDS = (serve, status, agents, cluster, config, bench, version)
 
 
 def parser() -> argparse.ArgumentParser:
