@@ -1,17 +1,20 @@
-"""Chaos: what goes wrong, when, to whom. Some of it at random, some of it aimed.
+"""Chaos: what goes wrong, when, to whom.
 
-Random faults alone let some mistakes survive a hundred seeds. So a part is aimed at the few
-milliseconds in which a vote, a won election or a replaced tail is not yet durable.
+Random here; what is aimed at a decision is in `aimed.py`, older copies of a disk are in
+`forgetting.py`.
 """
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+from sim.aimed import Aim
+from sim.circumstances import Circumstances
+from sim.forgetting import Forgetting
 
 if TYPE_CHECKING:
     from sim.world import World
 
-AIM_SECONDS = 0.02
+FOUNDING_CRASHES_MAX = 4
 
 
 class Chaos:
@@ -21,11 +24,29 @@ class Chaos:
         self._world = world
         self._circumstances = world.circumstances
         self._draw = world.draw
+        self._kinds = kinds_of(world.circumstances)
+        self._calm_until = 0.0
+        self._is_on = False
+        self._forgetting = Forgetting(world, self)
+        self.aim = Aim(world, self)
         self.faults: Counter[str] = Counter()
         self.stopped: set[str] = set()
         """Members that stopped by themselves; nobody starts them again."""
-        self._is_on = False
-        self._aimed_at: tuple[str, str] | None = None
+
+    @property
+    def is_on(self) -> bool:
+        """Whether anything may go wrong now."""
+        return self._is_on and self._world.timeline.now >= self._calm_until
+
+    def disturb_founding(self, seconds: float) -> None:
+        """Let members die while the cluster is being founded."""
+        for _ in range(self._draw.randint(1, FOUNDING_CRASHES_MAX)):
+            member = self._draw.choice(sorted(self._world.members))
+            self._world.timeline.after(self._draw.random() * seconds, self._early_crash, member)
+
+    def _early_crash(self, member: str) -> None:
+        """Kill a member, and start it again soon."""
+        self.faults["early_crash"] += self._kill(member, 0.05 + 0.3 * self._draw.random())
 
     def begin(self) -> None:
         """Let things go wrong from now on."""
@@ -35,6 +56,15 @@ class Chaos:
     def end(self) -> None:
         """Heal everything and start whoever is down."""
         self._is_on = False
+        self._heal()
+
+    def calm(self, seconds: float) -> None:
+        """Heal everything, and let nothing go wrong for a while."""
+        self._calm_until = self._world.timeline.now + seconds
+        self._heal()
+
+    def _heal(self) -> None:
+        """Let everything work again."""
         world = self._world
         for member in world.members.values():
             member.stalled_until = member.paused_until = 0.0
@@ -50,32 +80,24 @@ class Chaos:
         """Do one thing and plan the next."""
         if not self._is_on:
             return
-        kinds = ["crash", "crash_inside", "blackout", "reset"]
-        circumstances = self._circumstances
-        if circumstances.cuts:
-            kinds += ["isolate", "pair_cut", "one_way_cut", "isolate_leader"]
-        kinds += ["pause"] if circumstances.pauses else []
-        kinds += ["disk_stall", "disk_stall"] if circumstances.disk_stalls else []
-        kinds += ["wipe"] if circumstances.wipes else []
-        kinds += ["full_disk"] if circumstances.full_disks else []
-        kinds += ["sync_error"] if circumstances.sync_errors else []
-        kind = self._draw.choice(kinds)
-        member = self._draw.choice(sorted(self._world.members))
-        self._world.trace("fault", kind, member)
-        if getattr(self, f"_{kind}")(member):
-            self.faults[kind] += 1
-        wait = self._draw.expovariate(1 / circumstances.fault_every_seconds)
+        if self.is_on:
+            kind = self._draw.choice(self._kinds)
+            member = self._draw.choice(sorted(self._world.members))
+            self._world.trace("fault", kind, member)
+            if getattr(self, f"_{kind}")(member):
+                self.faults[kind] += 1
+        wait = self._draw.expovariate(1 / self._circumstances.fault_every_seconds)
         self._world.timeline.after(wait, self._next)
 
     def _seconds(self) -> float:
         """Return how long a fault lasts: often briefly, sometimes past every timeout."""
         return self._draw.choice((0.2, 0.6, 1.2, 2.0, 3.0, 6.0)) * (0.5 + self._draw.random())
 
-    def _other(self, member: str) -> str:
+    def other(self, member: str) -> str:
         """Return another member."""
         return self._draw.choice([one for one in sorted(self._world.members) if one != member])
 
-    def _leader(self) -> str | None:
+    def leader(self) -> str | None:
         """Return who leads with the highest term, None if nobody does."""
         leaders = [
             (one.core.running.engine.term, one.id)
@@ -92,10 +114,10 @@ class Chaos:
         if not one.is_alive:
             return False
         one.kill(power=self._circumstances.power and self._draw.random() < 0.7)
-        self._world.timeline.after(seconds, self._restart, member)
+        self._world.timeline.after(seconds, self.restart, member)
         return True
 
-    def _restart(self, member: str) -> None:
+    def restart(self, member: str) -> None:
         """Start a dead member."""
         one = self._world.members[member]
         if not one.is_alive and member not in self.stopped:
@@ -114,7 +136,7 @@ class Chaos:
 
     def died_inside(self, member: str) -> None:
         """Plan the return of a member that died inside a step."""
-        self._world.timeline.after(0.2 + 2 * self._draw.random(), self._restart, member)
+        self._world.timeline.after(0.2 + 2 * self._draw.random(), self.restart, member)
 
     def _blackout(self, _member: str) -> bool:
         """Let everybody lose power at once, now and then."""
@@ -125,7 +147,7 @@ class Chaos:
         return True
 
     def _reset(self, member: str) -> bool:
-        self._world.network.break_off(member, self._other(member))
+        self._world.network.break_off(member, self.other(member))
         return True
 
     def _isolate(self, member: str) -> bool:
@@ -133,19 +155,19 @@ class Chaos:
         return True
 
     def _isolate_leader(self, _member: str) -> bool:
-        leader = self._leader()
+        leader = self.leader()
         if leader is None:
             return False
         self._world.network.isolate(leader, self._seconds())
         return True
 
     def _pair_cut(self, member: str) -> bool:
-        other = self._other(member)
+        other = self.other(member)
         self._world.network.cut([(member, other), (other, member)], self._seconds())
         return True
 
     def _one_way_cut(self, member: str) -> bool:
-        self._world.network.cut([(member, self._other(member))], self._seconds())
+        self._world.network.cut([(member, self.other(member))], self._seconds())
         return True
 
     def _pause(self, member: str) -> bool:
@@ -162,17 +184,21 @@ class Chaos:
 
     def _wipe(self, member: str) -> bool:
         """Empty a disk, if the others would survive it: two gone at once may be a majority."""
-        world = self._world
-        if not self._may_wipe(member):
+        if not self.may_wipe(member):
             return False
+        self.wipe(member)
+        return True
+
+    def wipe(self, member: str) -> None:
+        """Empty a disk, and have it admitted later."""
+        world = self._world
         one = world.members[member]
         one.kill(power=False)
         one.wipe()
-        world.timeline.after(0.1 + self._draw.random(), self._restart, member)
+        world.timeline.after(0.1 + self._draw.random(), self.restart, member)
         world.timeline.after(0.5 + self._draw.random(), self._admit, member)
-        return True
 
-    def _may_wipe(self, member: str) -> bool:
+    def may_wipe(self, member: str) -> bool:
         """Return whether every other disk knows durably of everybody's present disk."""
         world = self._world
         cores = [one.core for one in world.members.values()]
@@ -198,7 +224,7 @@ class Chaos:
         core = world.members[member].core
         if core is not None and core.running is not None and core.counts(member):
             return
-        world.replace_disk(member)
+        world.clients.replace_disk(member)
         if self._is_on:
             world.timeline.after(0.7, self._admit, member)
 
@@ -216,61 +242,35 @@ class Chaos:
             one.files.sync_errors(1)
         return one.is_alive
 
-    # --- aimed
+    def _forget(self, member: str) -> bool:
+        """Put an older copy of a directory back, once there is one; counted when it happens."""
+        self._forgetting.begin(member)
+        return False
 
-    def role_changed(self, member: str, role: str) -> None:
-        """Aim at an election: power is lost while something of it is not yet durable."""
-        if not (self._is_on and self._circumstances.aimed):
-            return
-        if role == "candidate" and self._draw.random() < 0.25:
-            self._aim_at_candidacy(member)
-        elif role == "leader" and self._aimed_at is not None and self._aimed_at[0] == member:
-            self._aim_at_winner(member)
+    def _hand_over(self, _member: str) -> bool:
+        return self.aim.hand_over()
 
-    def _aim_at_candidacy(self, candidate: str) -> None:
-        """Hide the candidate from one member, then take a voter or the candidate itself.
+    def _strand(self, _member: str) -> bool:
+        return self.aim.strand()
 
-        The hidden member has not voted; with what the other one forgets, it could make a
-        second leader of the same term.
-        """
-        hidden = self._other(candidate)
-        self._world.network.cut([(candidate, hidden), (hidden, candidate)], 2.5)
-        voters = [one for one in sorted(self._world.members) if one not in (candidate, hidden)]
-        if self._draw.random() < 0.5:
-            self._aimed_at = (candidate, hidden)
-            self._plan(candidate, "aimed_candidate", voters)
-        else:
-            self._plan(self._draw.choice(voters), "aimed_voter", [candidate])
 
-    def _aim_at_winner(self, winner: str) -> None:
-        """Take the power of a leader that was elected a moment ago."""
-        assert self._aimed_at is not None
-        hidden = self._aimed_at[1]
-        self._aimed_at = None
-        voters = [one for one in sorted(self._world.members) if one not in (winner, hidden)]
-        self._plan(winner, "aimed_winner", voters)
-
-    def tail_was_cut(self, member: str) -> None:
-        """Take the power of a member that has just replaced its tail, and hide the leader."""
-        if not (self._is_on and self._circumstances.aimed and self._draw.random() < 0.3):
-            return
-        leader = self._leader()
-        self._plan(member, "aimed_cut", [leader] if leader not in (None, member) else [])
-
-    def _plan(self, victim: str, kind: str, isolated: "Sequence[str | None]") -> None:
-        """Cut a member's power within moments, and isolate others then."""
-        delay = self._draw.random() * AIM_SECONDS
-        self._world.timeline.after(delay, self._strike, victim, kind, isolated)
-
-    def _strike(self, victim: str, kind: str, isolated: "Sequence[str | None]") -> None:
-        """Do what was planned."""
-        one = self._world.members[victim]
-        if not self._is_on or not one.is_alive:
-            return
-        self.faults[kind] += 1
-        self._world.trace("aimed", kind, victim)
-        one.kill(power=self._circumstances.power)
-        self._world.timeline.after(0.05 + 0.2 * self._draw.random(), self._restart, victim)
-        for member in isolated:
-            if member is not None:
-                self._world.network.isolate(member, 2.0)
+def kinds_of(circumstances: Circumstances) -> list[str]:
+    """Return the kinds of faults there are, some more than once."""
+    kinds = ["crash", "crash_inside", "blackout"]
+    if circumstances.voters == 1:
+        return kinds + (["disk_stall"] if circumstances.disk_stalls else [])
+    kinds += ["reset"]
+    if circumstances.cuts:
+        kinds += ["isolate", "pair_cut", "one_way_cut", "isolate_leader"]
+    optional = {
+        "pause": circumstances.pauses,
+        "disk_stall": circumstances.disk_stalls,
+        "wipe": circumstances.wipes,
+        "full_disk": circumstances.full_disks,
+        "sync_error": circumstances.sync_errors,
+        "forget": circumstances.forgetting,
+        "hand_over": circumstances.transfers,
+        "strand": circumstances.strandings and circumstances.cuts,
+    }
+    kinds += [kind for kind, is_on in optional.items() if is_on]
+    return kinds + (["disk_stall"] if circumstances.disk_stalls else [])

@@ -8,6 +8,7 @@ A fenced read is at least as new as whatever was acknowledged before it was aske
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 
 from reachnode.model.membership import Unknown
 from reachnode.registry.apply import apply_batch
@@ -62,6 +63,8 @@ class Judge:
     fates: Counter[str] = field(default_factory=Counter)
     effects: dict[str, int] = field(default_factory=dict)
     """Request id to the index at which it took effect."""
+    repeats_count: int = 0
+    """Requests in the log that had taken effect before, and were answered alike."""
 
     def violated(self, kind: str, what: str) -> None:
         """Record a violation."""
@@ -87,6 +90,8 @@ class Judge:
         for envelope, outcome in zip(decode_batch(command[1:]), outcomes, strict=True):
             if not isinstance(outcome, Applied):
                 continue
+            if outcome.index != index:
+                self.repeats_count += 1
             first = self.effects.setdefault(envelope.request_id, outcome.index)
             if first != outcome.index:
                 what = f"{envelope.request_id} at {first} and {outcome.index}"
@@ -164,6 +169,13 @@ class Judge:
                 )
         return entries
 
+    def log_digest(self) -> str:
+        """Return a digest of the log, 32 hexadecimal digits."""
+        digest = blake2b(digest_size=16)
+        for index, command in sorted(self.log.items()):
+            digest.update(b"%d %d " % (index, len(command)) + command)
+        return digest.hexdigest()
+
     def operations(self) -> list[Operation]:
         """Return what clients did and saw: applied and unknown changes, and fenced reads."""
         done = []
@@ -182,16 +194,16 @@ class Judge:
                     index=change.fate.index if isinstance(change.fate, Applied) else None,
                 )
             )
-        for read in self.reads:
-            done.append(
-                Operation(
-                    client=str(read.client),
-                    kind="read",
-                    key=read.key,
-                    result=read.value,
-                    invoked_at=read.invoked_at,
-                    returned_at=read.returned_at,
-                    index=read.index,
-                )
+        done.extend(
+            Operation(
+                client=str(read.client),
+                kind="read",
+                key=read.key,
+                result=read.value,
+                invoked_at=read.invoked_at,
+                returned_at=read.returned_at,
+                index=read.index,
             )
+            for read in self.reads
+        )
         return done

@@ -30,6 +30,10 @@ class Hooks:
     stopped: Callable[[str, str], None]
     cut: Callable[[str], None]
     notice: Callable[[str, str, Mapping[str, object]], None]
+    rare: Callable[[str], None]
+    """Gets the name of a rare branch alone."""
+    ended: Callable[[Core], None]
+    """Gets a core that has run for the last time."""
 
 
 class SimMember:
@@ -68,6 +72,8 @@ class SimMember:
         self._storage: Storage | None = None
         self._sources: SimSources | None = None
         self._is_syncing = False
+        self._is_suspect = False
+        """Whether a sync of the journal failed since the disk last took everything."""
         self._wake_scheduled_at = float("inf")
         self._inside = 0
         self._inbox: deque[tuple[str, bytes]] = deque()
@@ -108,6 +114,8 @@ class SimMember:
         except Damaged as damage:
             self._hooks.stopped(self.id, str(damage))
             return
+        if loaded.torn_bytes:
+            self._hooks.rare("torn_tail_cut")
         storage = Storage(
             self.files,
             generation=loaded.generation,
@@ -117,7 +125,7 @@ class SimMember:
         inline = alone and self.settings.safeguards.lone_voter_syncs_at_once
         disk = Disk(storage.perform if inline else None)
         self._sources, self._storage, self._disk = sources, storage, disk
-        self._is_syncing = False
+        self._is_syncing = self._is_suspect = False
         self._wake_scheduled_at = float("inf")
         boot = self.boots
         disk.kick = lambda: self._kick(boot)
@@ -142,8 +150,11 @@ class SimMember:
         assert self._network is not None
         assert self._disk is not None
         assert self._storage is not None
+        if self.core.running is None:
+            self._hooks.rare("founding_interrupted")
         if self._is_syncing:
             self._perform_partly()
+        self._hooks.ended(self.core)
         self.core = None
         self.sends_left = None
         self._inbox.clear()
@@ -315,7 +326,11 @@ class SimMember:
         assert self._storage is not None
         assert self._sources is not None
         writes = self._disk.take(self._sources.now())[:count]
-        self._disk.settle(self._storage.perform(writes, self._disk.commit_index))
+        before = self._disk.condition
+        performed = self._storage.perform(writes, self._disk.commit_index)
+        self._disk.settle(performed)
+        self._tell_of_disk(before, self._disk.condition)
+        self._is_suspect = self._is_suspect or performed.is_journal_suspect
         self._is_syncing = False
         if self._disk.condition is not Condition.OK:
             self._is_syncing = True
@@ -324,6 +339,15 @@ class SimMember:
         elif not self._disk.is_idle:
             self._kick(boot)
         self.enter(self.core.synced)
+
+    def _tell_of_disk(self, before: Condition, after: Condition) -> None:
+        """Count what a disk went through."""
+        if before is not after and Condition.FULL in (before, after):
+            entered = after is Condition.FULL
+            self._hooks.rare("disk_full_entered" if entered else "disk_full_left")
+        if self._is_suspect and after is Condition.OK:
+            self._hooks.rare("sync_failed_and_rewritten")
+            self._is_suspect = False
 
     def _notice(self, event: str, facts: Mapping[str, object]) -> None:
         """Pass the core's notices on."""

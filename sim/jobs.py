@@ -1,0 +1,63 @@
+"""What a worker process can be asked for: each job is a name, its arguments, and an answer.
+
+Everything is JSON on the way in and out, so that a process of another Python or with
+another hash seed can do it.
+"""
+
+import gc
+from base64 import b64decode
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields, replace
+from typing import Any
+
+from reachnode.peers.raft.safeguards import ALL_ON
+from reachnode.registry.apply import apply_batch
+from reachnode.registry.snapshot import digest_of, dump
+from reachnode.registry.state import genesis
+from sim.circumstances import Circumstances, draw_circumstances
+from sim.world import REQUESTS_MAX, World
+
+Answer = Mapping[str, Any]
+
+
+def circumstances_of(
+    seed: int, fixed: Mapping[str, Any] | None = None, off: list[str] | None = None
+) -> Circumstances:
+    """Return a seed's circumstances.
+
+    Args:
+        fixed: What overrules the draw, by field.
+        off: Safeguards to switch off.
+    """
+    known = {field.name for field in fields(Circumstances)}
+    given = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in (fixed or {}).items()
+    }
+    assert given.keys() <= known, f"unknown circumstances: {sorted(given.keys() - known)}"
+    safeguards = replace(ALL_ON, **dict.fromkeys(off or [], False))
+    return draw_circumstances(seed, **given, safeguards=safeguards)
+
+
+def run(
+    seed: int, fixed: Mapping[str, Any] | None = None, off: list[str] | None = None
+) -> Answer:
+    """Return the report of one run."""
+    try:
+        return asdict(World(seed, circumstances_of(seed, fixed, off)).run())
+    finally:
+        gc.collect()
+
+
+def digest(cluster_id: str, founders: Mapping[str, str], log: list[tuple[int, str]]) -> Answer:
+    """Return the digest of the state that a recorded log makes."""
+    state = genesis(cluster_id, founders, requests_max=REQUESTS_MAX)
+    for index, command in log:
+        data = b64decode(command)
+        if data[:1] == b"\x00":
+            state, _ = apply_batch(state, index, data[1:])
+    return {"digest": digest_of(dump(state))}
+
+
+JOBS: Mapping[str, Callable[..., Answer]] = {"run": run, "digest": digest}
+"""Every job by its name."""
