@@ -6,6 +6,7 @@ them with a warning.
 """
 
 import difflib
+import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -88,7 +89,7 @@ def strays(document: object, kind: Any, *, at: str = "") -> Iterator[Stray]:
         return
     if not isinstance(document, Mapping):
         return
-    known = {field.encode_name: field.type for field in msgspec.structs.fields(noun)}
+    known = fields_of(noun)
     for name, value in document.items():
         place = f"{at}.{name}" if at else str(name)
         if name in known:
@@ -110,6 +111,15 @@ def noun_of(kind: Any) -> tuple[type[msgspec.Struct] | None, bool]:
     return None, False
 
 
+@functools.cache
+def fields_of(noun: type[msgspec.Struct]) -> Mapping[str, Any]:
+    """Return the type of each field of a noun, by the name it has in documents.
+
+    Kept, because the annotations are evaluated each time they are asked for.
+    """
+    return {field.encode_name: field.type for field in msgspec.structs.fields(noun)}
+
+
 def without(document: Any, kind: Any) -> Any:
     """Return a document without what `strays` finds in it, and without null fields."""
     noun, is_many = noun_of(kind)
@@ -117,7 +127,7 @@ def without(document: Any, kind: Any) -> Any:
         return [without(one, noun) for one in document]
     if noun is None or not isinstance(document, dict):
         return document
-    known = {field.encode_name: field.type for field in msgspec.structs.fields(noun)}
+    known = fields_of(noun)
     return {
         name: without(value, known[name])
         for name, value in document.items()
