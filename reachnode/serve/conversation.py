@@ -25,6 +25,33 @@ LINGER_SECONDS = 1.0
 RECEIVE_BYTES_MAX = 64 * 1024
 
 
+class WaitingRoom:
+    """Conversations between two requests: nobody misses one that ends here."""
+
+    def __init__(self) -> None:
+        self.is_short = False
+        """Whether a newcomer waits for a place: whoever comes in may have to go at once."""
+        self._scopes: dict[trio.CancelScope, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._scopes)
+
+    def enter(self, scope: trio.CancelScope) -> None:
+        """Take in a conversation, by the scope that ends it."""
+        self._scopes[scope] = None
+        if self.is_short:
+            self.let_go(1)
+
+    def leave(self, scope: trio.CancelScope) -> None:
+        """Let a conversation go on."""
+        self._scopes.pop(scope, None)
+
+    def let_go(self, count: int | None = None) -> None:
+        """End the conversations that have waited longest; all when None."""
+        for scope in list(self._scopes)[:count]:
+            scope.cancel()
+
+
 class Conversation:
     """Requests and answers over one stream.
 
@@ -32,8 +59,7 @@ class Conversation:
         front: Who answers.
         stream: The connection; the caller closes it.
         must_close: Whether the connection ends with the next answer.
-        waiting: Cancel scopes of conversations between two requests, oldest first. Cancelling
-            one ends a conversation that nobody misses.
+        waiting: Where it is between two requests.
     """
 
     def __init__(
@@ -42,7 +68,7 @@ class Conversation:
         stream: Stream,
         *,
         must_close: Callable[[], bool],
-        waiting: dict[trio.CancelScope, None],
+        waiting: WaitingRoom,
     ) -> None:
         self._front = front
         self._stream = stream
@@ -114,11 +140,11 @@ class Conversation:
         """Bound a wait; one between two requests may be cut short by others."""
         with trio.CancelScope(deadline=deadline) as scope:
             if is_idle:
-                self._waiting[scope] = None
+                self._waiting.enter(scope)
             try:
                 yield scope
             finally:
-                self._waiting.pop(scope, None)
+                self._waiting.leave(scope)
 
     async def _linger(self) -> None:
         """Pass over what a refused client still sends."""

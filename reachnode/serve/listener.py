@@ -2,7 +2,7 @@
 
 import trio
 
-from reachnode.serve.conversation import Conversation
+from reachnode.serve.conversation import Conversation, WaitingRoom
 from reachnode.serve.front import Front
 from reachnode.world.network import Listener, Stream
 
@@ -16,8 +16,8 @@ class ClientPort:
         front: Who answers.
         listener: Bound already; closed here.
         drain_seconds: How long conversations may go on after `stop`.
-        connections_max: At most so many at once. Beyond it whoever has nothing to ask is let
-            go first, and newcomers wait in the system's queue.
+        connections_max: At most so many are talked to at once. One newcomer more makes whoever
+            has nothing to ask go; the others wait in the system's queue.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class ClientPort:
         self._listener = listener
         self._drain_seconds = drain_seconds
         self._free = trio.Semaphore(connections_max)
-        self._waiting: dict[trio.CancelScope, None] = {}
+        self._waiting = WaitingRoom()
         self._accepting = trio.CancelScope()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -43,7 +43,7 @@ class ClientPort:
                 with self._accepting:
                     await self._accept(nursery)
                 await self._listener.aclose()
-                self._let_go()
+                self._waiting.let_go()
                 nursery.cancel_scope.deadline = trio.current_time() + self._drain_seconds
         finally:
             with trio.CancelScope(shield=True):
@@ -56,19 +56,28 @@ class ClientPort:
 
     async def _accept(self, nursery: trio.Nursery) -> None:
         while True:
-            if self._free.value == 0:
-                self._let_go(1)
-            await self._free.acquire()
-            nursery.start_soon(self._serve, await self._listener.accept())
+            stream = await self._listener.accept()
+            try:
+                await self._make_room()
+            except trio.Cancelled:
+                with trio.CancelScope(shield=True):
+                    await stream.aclose()
+                raise
+            nursery.start_soon(self._serve, stream)
 
-    def _let_go(self, count: int | None = None) -> None:
-        """End the oldest conversations that wait for a next request; all when None."""
-        for scope in list(self._waiting)[:count]:
-            scope.cancel()
+    async def _make_room(self) -> None:
+        """Take a place for a newcomer, from whoever has nothing to ask if need be."""
+        if self._free.value == 0:
+            self._waiting.is_short = True
+            self._waiting.let_go(1)
+        try:
+            await self._free.acquire()
+        finally:
+            self._waiting.is_short = False
 
     def _must_close(self) -> bool:
         """Whether connections are wanted back."""
-        return self._front.is_draining or self._free.value == 0
+        return self._front.is_draining or self._waiting.is_short
 
     async def _serve(self, stream: Stream) -> None:
         self._front.connections_count += 1

@@ -11,7 +11,7 @@ from reachnode.registry.apply import apply
 from reachnode.registry.commands import Command, Envelope, ReplaceMember
 from reachnode.registry.outcomes import Applied, Refused
 from reachnode.registry.state import State, genesis
-from reachnode.serve.conversation import Conversation
+from reachnode.serve.conversation import Conversation, WaitingRoom
 from reachnode.serve.front import About, Front
 from reachnode.serve.ports import Fate
 from tests.fakes import MemoryStream, SeededSources, stream_pair
@@ -117,7 +117,7 @@ def front_of(replica: LocalReplica, counters: Mapping[str, int] | None = None) -
 def talk(
     nursery: trio.Nursery,
     front: Front,
-    waiting: dict[trio.CancelScope, None] | None = None,
+    waiting: WaitingRoom | None = None,
     *,
     closes: bool = False,
     room_bytes: int = 1 << 16,
@@ -125,7 +125,10 @@ def talk(
     """Return the client's end of a conversation with a front."""
     client, server = stream_pair(room_bytes)
     conversation = Conversation(
-        front, server, must_close=lambda: closes, waiting={} if waiting is None else waiting
+        front,
+        server,
+        must_close=lambda: closes,
+        waiting=WaitingRoom() if waiting is None else waiting,
     )
 
     async def run() -> None:

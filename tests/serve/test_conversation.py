@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import trio
 
+from reachnode.serve.conversation import WaitingRoom
 from reachnode.wire.http import GO_ON
 from tests.fakes import MemoryStream
 from tests.serve.client import read_answer, request_bytes
@@ -137,21 +138,21 @@ async def test_a_waiting_client_is_told_to_go_on() -> None:
 
 async def test_one_that_only_waits_can_be_let_go() -> None:
     """Between requests a conversation may be ended by others; within one it may not."""
-    waiting: dict[trio.CancelScope, None] = {}
+    waiting = WaitingRoom()
     async with trio.open_nursery() as nursery:
         client = talk(nursery, front_of(LocalReplica()), waiting)
         await client.send(GET)
         assert read_answer(await client.receive(65536)).status == 200
         await trio.testing.wait_all_tasks_blocked()
-        (scope,) = waiting
-        scope.cancel()
+        assert len(waiting) == 1
+        waiting.let_go()
         assert await read_all(client) == b""
-    assert waiting == {}
+    assert len(waiting) == 0
     async with trio.open_nursery() as nursery:
         client = talk(nursery, front_of(LocalReplica()), waiting)
         await client.send(GET[:10])
         await trio.testing.wait_all_tasks_blocked()
-        assert waiting == {}
+        assert len(waiting) == 0
         await client.send(GET[10:])
         assert read_answer(await client.receive(65536)).status == 200
         await client.aclose()
@@ -163,3 +164,19 @@ async def test_the_last_answer_says_so() -> None:
         client = talk(nursery, front_of(LocalReplica()), closes=True)
         await client.send(GET)
         assert read_answer(await read_all(client)).headers["connection"] == "close"
+
+
+async def test_who_comes_in_while_places_are_short_may_have_to_go() -> None:
+    """The longest waiting goes first, and whoever becomes idle while a newcomer waits."""
+    room = WaitingRoom()
+    first, second = trio.CancelScope(), trio.CancelScope()
+    room.enter(first)
+    room.enter(second)
+    assert not first.cancel_called
+    room.is_short = True
+    room.enter(trio.CancelScope())
+    assert (first.cancel_called, second.cancel_called) == (True, False)
+    room.leave(first)
+    room.leave(first)
+    room.let_go(1)
+    assert second.cancel_called

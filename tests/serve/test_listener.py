@@ -76,25 +76,53 @@ async def test_many_are_served_at_once() -> None:
 
 
 async def test_who_waits_makes_room_for_who_comes(autojump_clock: Any) -> None:
-    """Beyond the limit the connection that was idle longest is let go."""
-    async with place(connections_max=3) as there:
+    """Beyond the limit the connection that was idle longest is let go, and nobody else."""
+    async with place(connections_max=2) as there:
         first, second = await there.connect(), await there.connect()
         assert await there.ask(first) == 200
         assert await there.ask(second) == 200
+        await trio.testing.wait_all_tasks_blocked()
         third = await there.connect()
         assert await there.ask(third) == 200
         assert await first.receive(1) == b""
-        assert there.front.connections_count <= 3
+        assert await there.ask(second) == 200
+        assert there.front.connections_count == 2
         assert trio.current_time() == 0.0, "nobody had to wait for an idle connection's end"
 
 
-async def test_the_last_place_is_given_back_with_each_answer(autojump_clock: Any) -> None:
-    """While every place is taken, an answer ends its connection."""
-    async with place(connections_max=1) as there:
-        for _ in range(3):
-            client = await there.connect()
-            assert await there.ask(client) == 200
-            assert await client.receive(1) == b""
+async def test_silent_clients_keep_nobody_out(autojump_clock: Any) -> None:
+    """However many connections never ask anything, one that does is answered."""
+    async with place(connections_max=3) as there:
+        for _ in range(10):
+            await there.connect()
+        assert await there.ask(await there.connect()) == 200
+        assert trio.current_time() == 0.0
+
+
+async def test_a_busy_place_is_given_back_with_its_answer(autojump_clock: Any) -> None:
+    """While a newcomer waits, whoever is answered has to connect anew."""
+    async with place(replica=SlowReplica(), connections_max=1) as there:
+        busy = await there.connect()
+        await busy.send(request_bytes("PUT", "/api/v1/settings", {}))
+        await trio.testing.wait_all_tasks_blocked()
+        newcomer = await there.connect()
+        await newcomer.send(GET)
+        got = read_answer(await busy.receive(65536))
+        assert (got.status, got.headers["connection"]) == (200, "close")
+        assert read_answer(await newcomer.receive(65536)).status == 200
+        assert trio.current_time() == 3.0
+
+
+async def test_a_newcomer_without_a_place_is_let_go_at_the_end(autojump_clock: Any) -> None:
+    """Stopping closes what was accepted and never served."""
+    async with place(replica=SlowReplica(), connections_max=1) as there:
+        busy = await there.connect()
+        await busy.send(request_bytes("PUT", "/api/v1/settings", {}))
+        await trio.testing.wait_all_tasks_blocked()
+        newcomer = await there.connect()
+        await trio.testing.wait_all_tasks_blocked()
+        there.port.stop()
+        assert await newcomer.receive(1) == b""
         assert trio.current_time() == 0.0
 
 
