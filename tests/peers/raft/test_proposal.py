@@ -1,7 +1,8 @@
 """Nouns of changes under way."""
 
 from reachnode.peers.raft.proposal import Foreign, Proposal
-from reachnode.peers.raft.proposals import BATCH_BYTES_MAX, BATCH_MAX, encode_batch
+from reachnode.peers.raft.proposals import BATCH_BYTES_MAX, BATCH_MAX
+from reachnode.registry.codec import encode_batch
 
 
 def own(envelope: bytes) -> Proposal:
