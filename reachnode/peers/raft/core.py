@@ -248,17 +248,15 @@ class Core:
     def wake_at(self) -> float:
         """Return when `tick` must be called next, on this node's clock."""
         now = self.sources.now()
-        at = now + WAKE_SECONDS_MAX
+        at = now + (QUEUE_LOOK_SECONDS if self.proposals.queue else WAKE_SECONDS_MAX)
         if self.running is not None:
             engine = self.running.engine
-            due = engine.append_at if engine.is_leader else engine.election_at
-            at = min(at, due + SLACK_SECONDS)
-        if self.proposals.queue:
-            at = min(at, now + QUEUE_LOOK_SECONDS)
+            due = (engine.append_at if engine.is_leader else engine.election_at) + SLACK_SECONDS
+            at = min(at, due)
         deadline = self.proposals.next_at()
-        if deadline is not None:
-            at = min(at, deadline)
-        return max(at, now)
+        if deadline is not None and deadline < at:
+            at = deadline
+        return max(now, at)
 
     # --- changes and reads
 

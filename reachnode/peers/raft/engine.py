@@ -188,6 +188,8 @@ class Engine:
         self._nodes = {peer: PeerNode(peer) for peer in sorted(opening.others)}
         self._bridge: Any = _untyped(_Bridge)(send)
         self._on_role = on_role
+        self.is_leader = False
+        """Whether this member leads, as far as it knows."""
         self._enter()
         times = opening.times
         conf = SyncObjConf(
@@ -225,12 +227,6 @@ class Engine:
         """The current term."""
         term: int = self._lib._SyncObj__raftCurrentTerm
         return term
-
-    @property
-    def is_leader(self) -> bool:
-        """Whether this member leads, as far as it knows."""
-        leads: bool = self._lib._isLeader()
-        return leads
 
     @property
     def leader(self) -> str | None:
@@ -388,5 +384,6 @@ class Engine:
     def _role_changed(self, _old: int, new: int) -> None:
         """Translate the library's state numbers."""
         states = library._RAFT_STATE
+        self.is_leader = new == states.LEADER
         names = {states.LEADER: "leader", states.CANDIDATE: "candidate"}
         self._on_role(names.get(new, "follower"))

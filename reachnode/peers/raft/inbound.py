@@ -133,7 +133,7 @@ class Inbound:
             return bool(message.entries) or raft.engine.commit_index > raft.engine.applied_index
         if isinstance(message, Ack):
             return message.reset or raft.engine.match_index(peer) > raft.engine.commit_index
-        return True
+        return not isinstance(message, Poll)
 
     def _append(self, peer: str, message: Append) -> None:
         """Take a leader's entries or heartbeat."""

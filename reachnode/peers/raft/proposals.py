@@ -38,6 +38,8 @@ OPEN_MAX = 10_000
 """Changes of this node that may be under way."""
 FOREIGN_MAX = 10_000
 """Changes of other nodes that may wait here for the log."""
+DECLINED_SECONDS = 0.1
+"""How long nothing is sent to a node that said it doesn't lead, unless another one does."""
 BATCH_MAX = 512
 BATCH_BYTES_MAX = COMMAND_BYTES_MAX - 4096
 
@@ -68,6 +70,9 @@ class Proposals:
     rescued_count: int = 0
     """Changes that may have happened, and whose outcome a repeat has told."""
     _number: int = 0
+    _declined: Leader | None = None
+    """Who said lately that it doesn't lead, though this node knows of no other."""
+    _declined_until: float | None = None
     _deadlines: list[tuple[float, int, Proposal]] = field(default_factory=list)
     _waiting: list[tuple[int, int, Proposal, Applied | Refused]] = field(default_factory=list)
 
@@ -128,7 +133,10 @@ class Proposals:
             case "lost":
                 proposal.may_have_happened = True
                 self._again(proposal)
-            case "discarded" | "elsewhere":
+            case "elsewhere":
+                self._declined, self._declined_until = found[1], None
+                self._again(proposal)
+            case "discarded":
                 self._again(proposal)
 
     # --- going on
@@ -136,6 +144,8 @@ class Proposals:
     def pump(self, now: float) -> None:
         """Move changes on: into the log, to the leader, or out of time."""
         self._expire(now)
+        if not self.queue and not self.sent:
+            return
         leader = None if self.host.is_leader else self.host.reachable_leader()
         self._recall(leader)
         if self.host.is_leader:
@@ -229,12 +239,22 @@ class Proposals:
                 self._answer_fate(item.peer, item.epoch, item.number, "elsewhere")
             elif item.place == "closed":
                 continue
+            elif leader is not None and self._has_declined(leader, now):
+                self.queue.append(item)
             elif leader is not None:
                 self._send(item, leader)
             elif now - item.submitted_at < self.leaderless_seconds or item.may_have_happened:
                 self.queue.append(item)
             else:
                 self._close(item, Refused("no_quorum", NO_LEADER, None))
+
+    def _has_declined(self, leader: Leader, now: float) -> bool:
+        """Return whether a leader would only send back what is sent to it."""
+        if leader != self._declined:
+            return False
+        if self._declined_until is None:
+            self._declined_until = now + DECLINED_SECONDS
+        return now < self._declined_until
 
     def _send(self, proposal: Proposal, leader: Leader) -> None:
         """Send one change to the leader."""
