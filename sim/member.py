@@ -220,7 +220,11 @@ class SimMember:
             self._timeline.after(pause, self._wake, boot, self.paused_until)
             return
         self._wake_scheduled_at = float("inf")
-        self.enter(self._turn)
+        assert self._sources is not None
+        if self._sources.until(self.core.wake_at()) > 1e-6 and not self.core.upkeep.is_busy:
+            self._schedule_wake(self.core)  # A leader was heard meanwhile.
+        else:
+            self.enter(self._turn)
 
     def _turn(self) -> None:
         """Tick and do slow work for a while."""

@@ -19,10 +19,30 @@ DEAD_AFTER_SECONDS = 3.5
 
 
 @dataclass(slots=True)
+class Pair:
+    """Two members and whether they are connected."""
+
+    is_up: bool = False
+    epoch: int = 0
+    """Numbers their connections, and the gaps between them."""
+
+
+@dataclass(slots=True)
+class Direction:
+    """From one member to another, whatever the connection."""
+
+    cuts_count: int = 0
+
+
+@dataclass(slots=True, eq=False)
 class Way:
     """One direction of one connection."""
 
-    is_cut: bool = False
+    sender: str
+    receiver: str
+    lane: int
+    pair: Pair
+    direction: Direction
     last_at: float = 0.0
     stalled: deque[bytes] = field(default_factory=deque)
 
@@ -58,81 +78,72 @@ class SimNetwork:
         self._draw = draw
         self._delay = delay_seconds
         self._ends = ends
-        self._up: dict[frozenset[str], bool] = {}
-        self._epoch: dict[frozenset[str], int] = {}
-        self._cuts: dict[Edge, int] = {}
+        self._pairs: dict[Edge, Pair] = {}
+        self._directions: dict[Edge, Direction] = {}
         self._ways: dict[tuple[str, str, int], Way] = {}
         self.messages_count = 0
         for a in self._members:
             for b in self._members:
                 if a == b:
                     continue
-                self._up[frozenset((a, b))] = False
-                self._epoch[frozenset((a, b))] = 0
-                self._cuts[a, b] = 0
+                pair = self._pairs[a, b] = self._pairs.get((b, a)) or Pair()
+                direction = self._directions[a, b] = Direction()
                 for lane in LANES:
-                    self._ways[a, b, lane] = Way()
+                    self._ways[a, b, lane] = Way(a, b, lane, pair, direction)
 
     def is_up(self, a: str, b: str) -> bool:
         """Return whether two members are connected."""
-        return self._up[frozenset((a, b))]
+        return self._pairs[a, b].is_up
 
     def send(self, a: str, b: str, lane: int, data: bytes) -> bool:
-        """Send from `a` to `b`; return whether there is a connection."""
-        pair = frozenset((a, b))
-        if not self._up[pair]:
+        """Send from `a` to `b`, behind everything sent before; return whether there is a way."""
+        way = self._ways[a, b, lane]
+        if not way.pair.is_up:
             return False
-        self._send_on(a, b, lane, data)
+        low, high = self._delay
+        now = self._timeline.now
+        at = max(way.last_at + 1e-6, now + low + self._draw.random() * (high - low))
+        way.last_at = at
+        self._timeline.after(at - now, self._arrive, way, data, way.pair.epoch)
         return True
 
-    def _send_on(self, a: str, b: str, lane: int, data: bytes) -> None:
-        """Deliver after a delay, behind everything sent before."""
-        way = self._ways[a, b, lane]
-        low, high = self._delay
-        at = max(way.last_at + 1e-6, self._timeline.now + low + self._draw.random() * (high - low))
-        way.last_at = at
-        epoch = self._epoch[frozenset((a, b))]
-        self._timeline.after(at - self._timeline.now, self._arrive, a, b, lane, data, epoch)
-
-    def _arrive(self, a: str, b: str, lane: int, data: bytes, epoch: int) -> None:
+    def _arrive(self, way: Way, data: bytes, epoch: int) -> None:
         """Hand a message over, unless its connection is gone, or cut: then it waits.
 
         Only here is a cut looked at. What is under way when it begins comes before what is
         sent later, and when it ends what waited comes before what is under way.
         """
-        if self._epoch[frozenset((a, b))] != epoch or not self._ends.is_alive(b):
+        if way.pair.epoch != epoch or not self._ends.is_alive(way.receiver):
             return
-        way = self._ways[a, b, lane]
-        if self._cuts[a, b] or way.stalled:
+        if way.direction.cuts_count or way.stalled:
             way.stalled.append(data)
             return
         self.messages_count += 1
-        self._ends.deliver(a, b, lane, data)
+        self._ends.deliver(way.sender, way.receiver, way.lane, data)
 
-    def _drain(self, a: str, b: str, lane: int, epoch: int) -> None:
+    def _drain(self, way: Way, epoch: int) -> None:
         """Deliver what waited, one message after the other."""
-        way = self._ways[a, b, lane]
-        if self._epoch[frozenset((a, b))] != epoch or self._cuts[a, b] or not way.stalled:
+        if way.pair.epoch != epoch or way.direction.cuts_count or not way.stalled:
             return
-        if self._ends.is_alive(b):
+        if self._ends.is_alive(way.receiver):
             self.messages_count += 1
-            self._ends.deliver(a, b, lane, way.stalled[0])
-        if self._epoch[frozenset((a, b))] == epoch and way.stalled:
+            self._ends.deliver(way.sender, way.receiver, way.lane, way.stalled[0])
+        if way.pair.epoch == epoch and way.stalled:
             way.stalled.popleft()
-            self._timeline.after(1e-6, self._drain, a, b, lane, epoch)
+            self._timeline.after(1e-6, self._drain, way, epoch)
 
     def connect(self, a: str, b: str) -> None:
         """Try to connect two members; try again later if there is no way."""
-        pair = frozenset((a, b))
-        if self._up[pair] or not (self._ends.is_alive(a) and self._ends.is_alive(b)):
+        pair = self._pairs[a, b]
+        if pair.is_up or not (self._ends.is_alive(a) and self._ends.is_alive(b)):
             return
-        if self._cuts[a, b] or self._cuts[b, a]:
+        if self._directions[a, b].cuts_count or self._directions[b, a].cuts_count:
             self._timeline.after(0.2 + self._draw.random() * 0.5, self.connect, a, b)
             return
-        self._up[pair] = True
-        self._epoch[pair] += 1
+        pair.is_up = True
+        pair.epoch += 1
         self._ends.up(a, b)
-        if self._up[pair]:
+        if pair.is_up:
             self._ends.up(b, a)
 
     def connect_soon(self, member: str) -> None:
@@ -144,11 +155,11 @@ class SimNetwork:
 
     def break_off(self, a: str, b: str, *, again: bool = True) -> None:
         """Break the connection of two members; they connect again in a while."""
-        pair = frozenset((a, b))
-        if not self._up[pair]:
+        pair = self._pairs[a, b]
+        if not pair.is_up:
             return
-        self._up[pair] = False
-        self._epoch[pair] += 1
+        pair.is_up = False
+        pair.epoch += 1
         for x, y in ((a, b), (b, a)):
             for lane in LANES:
                 self._ways[x, y, lane].stalled.clear()
@@ -161,9 +172,9 @@ class SimNetwork:
         """Stall some directions for a while; a connection cut too long is found dead."""
         edges = list(edges)
         for a, b in edges:
-            self._cuts[a, b] += 1
-            pair = frozenset((a, b))
-            self._timeline.after(DEAD_AFTER_SECONDS, self._find_dead, a, b, self._epoch[pair])
+            self._directions[a, b].cuts_count += 1
+            epoch = self._pairs[a, b].epoch
+            self._timeline.after(DEAD_AFTER_SECONDS, self._find_dead, a, b, epoch)
         self._timeline.after(seconds, self.heal, edges)
 
     def isolate(self, member: str, seconds: float, *, besides: Iterable[str] = ()) -> None:
@@ -174,32 +185,32 @@ class SimNetwork:
 
     def _find_dead(self, a: str, b: str, epoch: int) -> None:
         """Break a connection that has been cut all the time."""
-        pair = frozenset((a, b))
-        if self._cuts[a, b] and self._epoch[pair] == epoch:
+        if self._directions[a, b].cuts_count and self._pairs[a, b].epoch == epoch:
             self.break_off(a, b)
 
     def heal(self, edges: Iterable[Edge]) -> None:
         """Let some directions work again; what stalled arrives, in order."""
         for a, b in edges:
-            if self._cuts[a, b] == 0:
+            direction = self._directions[a, b]
+            if direction.cuts_count == 0:
                 continue
-            self._cuts[a, b] -= 1
-            if self._cuts[a, b] == 0:
+            direction.cuts_count -= 1
+            if direction.cuts_count == 0:
                 self._resume(a, b)
 
     def heal_all(self) -> None:
         """Let everything work again."""
-        for (a, b), count in self._cuts.items():
-            if count:
-                self._cuts[a, b] = 0
+        for (a, b), direction in self._directions.items():
+            if direction.cuts_count:
+                direction.cuts_count = 0
                 self._resume(a, b)
         for a in self._members:
             self.connect_soon(a)
 
     def _resume(self, a: str, b: str) -> None:
         """Let what waited in one direction arrive, after a delay."""
-        epoch = self._epoch[frozenset((a, b))]
+        epoch = self._pairs[a, b].epoch
         for lane in LANES:
             delay = self._draw.uniform(*self._delay)
-            self._timeline.after(delay, self._drain, a, b, lane, epoch)
+            self._timeline.after(delay, self._drain, self._ways[a, b, lane], epoch)
         self._timeline.after(0.05 + self._draw.random() * 0.5, self.connect, a, b)
