@@ -1,10 +1,11 @@
 """What may not be said, or counted, before the disk says so."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from reachnode.peers.raft.held import Durable, Held, HeldMessage
 from reachnode.peers.raft.messages import Ack, RequestVote, Vote
