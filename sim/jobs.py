@@ -39,9 +39,7 @@ def circumstances_of(
     return draw_circumstances(seed, **given, safeguards=safeguards)
 
 
-def run(
-    seed: int, fixed: Mapping[str, Any] | None = None, off: list[str] | None = None
-) -> Answer:
+def run(seed: int, fixed: Mapping[str, Any] | None = None, off: list[str] | None = None) -> Answer:
     """Return the report of one run."""
     try:
         return asdict(World(seed, circumstances_of(seed, fixed, off)).run())
