@@ -292,7 +292,10 @@ class Inbound:
     def _proposed(self, _peer: str, message: Proposed) -> None:
         """Learn what became of a change sent to the leader."""
         applied_index = self._raft().machine.index
-        self._core.proposals.hear(message, applied_index=applied_index)
+        try:
+            self._core.proposals.hear(message, applied_index=applied_index)
+        except ValueError as error:
+            raise BadMessage(str(error)) from error
 
     # --- what others in this room ask
 

@@ -117,17 +117,24 @@ class Proposals:
             self.queue.append(foreign)
 
     def hear(self, message: Proposed, *, applied_index: int) -> None:
-        """Take what the leader says of a change that was sent to it."""
+        """Take what the leader says of a change that was sent to it.
+
+        Raises:
+            ValueError: Its outcome can't be read; nothing is changed.
+        """
+        is_told = message.fate in ("applied", "refused")
+        outcome = decode_outcome(message.outcome) if is_told else None
         found = self.sent.pop(message.number, None)
         if found is None or found[0].place != "sent":
             return
         proposal = found[0]
         match message.fate:
             case "applied":
-                outcome = decode_outcome(message.outcome)
+                assert outcome is not None
                 self._applied_at(proposal, message.index, outcome, applied_index)
             case "refused" if not proposal.may_have_happened:
-                self._close(proposal, decode_outcome(message.outcome))
+                assert outcome is not None
+                self._close(proposal, outcome)
             case "refused":
                 self._close(proposal, Unknown("an attempt was lost, and another one refused"))
             case "lost":

@@ -6,23 +6,30 @@ EPSILON_SECONDS = 1e-7
 """The engine waits for the clock to move: one that stands still would hang it."""
 
 
-class ManualSources:
-    """Time by hand, dice with a seed, and ids that count up."""
+class Clock:
+    """Time by hand, for any number of nodes."""
 
-    def __init__(self, name: str = "x", at: float = 100.0) -> None:
-        self.draw: random.Random = random.Random(name)
+    def __init__(self, at: float = 100.0) -> None:
         self.at = at
+
+
+class ManualSources:
+    """A clock, dice with a seed, and ids that count up."""
+
+    def __init__(self, name: str = "x", clock: Clock | None = None) -> None:
+        self.clock = clock or Clock()
+        self.draw: random.Random = random.Random(name)
         self._name = name
         self._ids_count = 0
 
     def now(self) -> float:
         """Return the time."""
-        self.at += EPSILON_SECONDS
-        return self.at
+        self.clock.at += EPSILON_SECONDS
+        return self.clock.at
 
     def wall_ms(self) -> int:
         """Return the time in milliseconds."""
-        return int(self.at * 1000)
+        return int(self.clock.at * 1000)
 
     def new_id(self) -> str:
         """Return the next id, which no other node has."""

@@ -56,7 +56,7 @@ class Member:
 
     def wait(self, seconds: float = 1.0) -> None:
         """Let time pass, and tick."""
-        self.sources.at += seconds
+        self.sources.clock.at += seconds
         self.engine.tick()
 
 
@@ -127,7 +127,7 @@ def test_the_clock_the_dice_and_the_rest_are_ours() -> None:
     globals_: Any = library
     for member in (one, other, one):
         member.engine.tick()
-        assert globals_.monotonicTime() == pytest.approx(member.sources.at)
+        assert globals_.monotonicTime() == pytest.approx(member.sources.clock.at)
         state = member.sources.draw.getstate()
         drawn = globals_.random.random()
         member.sources.draw.setstate(state)
@@ -168,7 +168,7 @@ def test_a_lone_voter_leads_and_commits() -> None:
     assert place == (3, 1)
     assert member.applied == [NO_OP, COMMAND, COMMAND + b"y"]
     assert member.engine.applied_index == member.engine.commit_index == 4
-    assert member.engine.majority_heard_at() == pytest.approx(member.sources.at)
+    assert member.engine.majority_heard_at() == pytest.approx(member.sources.clock.at)
     assert member.roles[-1] == "leader"
 
 
@@ -195,8 +195,8 @@ def test_three_members_elect_and_agree() -> None:
     assert {member.engine.leader for member in three.members.values()} == {"n2"}
     assert leader.match_index("n1") == 3
     assert leader.next_index("n1") == 4
-    assert leader.append_at > three.members["n2"].sources.at
-    assert leader.majority_heard_at() <= three.members["n2"].sources.at
+    assert leader.append_at > three.members["n2"].sources.clock.at
+    assert leader.majority_heard_at() <= three.members["n2"].sources.clock.at
     assert three.members["n1"].engine.next_index("n2") is None
 
 
