@@ -161,8 +161,8 @@ class Disk:
         if self._perform_now is not None and self.condition is Condition.OK:
             waiting = [write for _, write in self._queue]
             self.settle(self._perform_now(waiting, self.committed()))
-        else:
-            self.kick()
+        if self._queue:
+            self.kick()  # Also where the call failed: from now on the worker tries again.
         return self.newest
 
     def take(self, now: float) -> tuple[Write, ...]:

@@ -82,6 +82,7 @@ class Replica:
         self._waiters: dict[trio.Event, int] = {}
         """Who waits for an index; as many as there are requests that do."""
         self._role_changed = trio.Event()
+        self._condition_said = Condition.OK
         self._syncs = Syncs()
 
     # --- what clients ask
@@ -263,6 +264,9 @@ class Replica:
         while True:
             await self._disk_kicked.wait()
             self._disk_kicked = trio.Event()
+            self._say_condition(disk)
+            if disk.is_journal_suspect:  # Of a lone voter, whose writes fail inside the call.
+                core.synced()
             writes = disk.take(self._around.sources.now())
             if not writes:
                 continue
@@ -271,9 +275,8 @@ class Replica:
                 self._storage.perform, writes, disk.commit_index, limiter=one_thread
             )
             self._syncs = self._syncs.with_one(self._around.sources.now() - began_at)
-            before = disk.condition
             disk.settle(performed)
-            self._say_condition(disk, before)
+            self._say_condition(disk)
             core.synced()
             self._look_at_clock()
             if disk.condition is not Condition.OK:
@@ -312,10 +315,11 @@ class Replica:
         if core is not None and (core.upkeep.is_busy or core.wake_at() < self._sleeps_until):
             self._woken.set()
 
-    def _say_condition(self, disk: Disk, before: Condition) -> None:
+    def _say_condition(self, disk: Disk) -> None:
         """Log a change in the disk's condition."""
-        if disk.condition is before:
+        if disk.condition is self._condition_said:
             return
+        self._condition_said = disk.condition
         if disk.condition is Condition.OK:
             LOG.warning("the disk takes writes again")
         else:
