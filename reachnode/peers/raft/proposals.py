@@ -40,6 +40,7 @@ FOREIGN_MAX = 10_000
 """Changes of other nodes that may wait here for the log."""
 DECLINED_SECONDS = 0.1
 """How long nothing is sent to a node that said it doesn't lead, unless another one does."""
+EXPIRED = "request_expired"
 BATCH_MAX = 512
 BATCH_BYTES_MAX = COMMAND_BYTES_MAX - 4096
 
@@ -318,7 +319,7 @@ class Proposals:
         and is told that the window has passed. That proves only that no earlier attempt can
         be told from a repeat; where there was none, it is tried again from here.
         """
-        if not (isinstance(outcome, Refused) and outcome.code == "request_expired"):
+        if not (isinstance(outcome, Refused) and outcome.code == EXPIRED):
             self.rescued_count += proposal.may_have_happened
             self._close(proposal, outcome)
         elif proposal.may_have_happened or proposal.renew is None:
@@ -347,7 +348,13 @@ class Proposals:
             # Perhaps confirmed by the leader, but this node's own state is not there yet.
             return Refused("no_quorum", "no majority confirmed the read in time", None)
         if proposal.place == "applied":
-            return next(item[3] for item in self._waiting if item[2] is proposal)
+            index, _, _, outcome = next(one for one in self._waiting if one[2] is proposal)
+            is_expired = isinstance(outcome, Refused) and outcome.code == EXPIRED
+            if not is_expired:
+                return outcome
+            if not proposal.may_have_happened:
+                why = f"this node did not catch up to index {index} in time; nothing was changed"
+                return Refused("deadline_exceeded", why)
         if proposal.place in ("log", "sent") or proposal.may_have_happened:
             return Unknown("it was proposed, and no majority confirmed or refused it in time")
         if self.host.is_leader:

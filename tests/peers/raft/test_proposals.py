@@ -254,6 +254,19 @@ def test_at_its_deadline_a_change_is_refused_or_unknown(
     assert desk.proposals.open_count == 0
 
 
+@pytest.mark.parametrize("is_repeat", [False, True])
+def test_an_expired_request_id_is_never_told_as_such(is_repeat: bool) -> None:
+    """At the deadline a first attempt has changed nothing; a repeat may have, before."""
+    desk = following()
+    proposal = desk.submit(deadline=1.0)
+    proposal.may_have_happened = is_repeat
+    desk.proposals.pump(0.5)
+    desk.hear("applied", EXPIRED, applied_index=3)
+    desk.proposals.pump(1.0)
+    (fate,) = desk.fates["a"]
+    assert isinstance(fate, Unknown) if is_repeat else refused_code(fate) == "deadline_exceeded"
+
+
 def test_a_change_that_the_leader_applied_is_applied_at_its_deadline() -> None:
     """Though this node doesn't show it yet."""
     desk = following()
