@@ -243,7 +243,11 @@ class Core:
         Raises:
             FailStop: The state's digest differs from the leader's.
         """
-        return self.upkeep.step()
+        more = self.upkeep.step()
+        if not self.membership.others:
+            # A lone voter's disk is done in the call, and nobody else will say so.
+            self.upkeep.finish_snapshot()
+        return more
 
     def wake_at(self) -> float:
         """Return when `tick` must be called next, on this node's clock."""
