@@ -41,10 +41,10 @@ class Campaign:
         """Put off a campaign until a majority would vote for this node."""
         core, engine = self._core, raft.engine
         times = core.settings.times
-        if core.disk.condition is not Condition.OK or not core.counts(core.membership.me):
+        others = core.membership.others
+        if not core.can_write or not core.counts(core.membership.me):
             engine.election_at = now + times.election_min
             return
-        others = core.membership.others
         if others and not any(engine.is_connected(peer) for peer in others):
             engine.election_at = now + times.election_min
             return

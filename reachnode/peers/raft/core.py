@@ -25,7 +25,7 @@ from reachnode.peers.raft.held import Durable, Held
 from reachnode.peers.raft.inbound import Inbound
 from reachnode.peers.raft.journal import Journal
 from reachnode.peers.raft.loading import Loaded
-from reachnode.peers.raft.machine import Machine
+from reachnode.peers.raft.machine import Machine, without_requests
 from reachnode.peers.raft.membership import Membership
 from reachnode.peers.raft.messages import AnyMessage, encode
 from reachnode.peers.raft.opening import REGULAR, Opening
@@ -129,8 +129,7 @@ class Core:
         loaded, settings, identity = self._loaded, self.settings, self.standing.identity
         assert loaded is not None
         self._loaded = None
-        remembered = settings.requests_max if self.rules.requests_are_remembered else 1
-        state = genesis(identity.cluster_id, identity.founders, requests_max=remembered)
+        state = genesis(identity.cluster_id, identity.founders, requests_max=settings.requests_max)
         index = 1
         if loaded.snapshot is not None:
             index, term, state = loaded.snapshot
@@ -315,7 +314,17 @@ class Core:
     def is_leader(self) -> bool:
         """Whether this node leads and its disk takes entries."""
         raft = self.running
-        return raft is not None and raft.engine.is_leader and self.disk.condition is Condition.OK
+        return raft is not None and raft.engine.is_leader and self.can_write
+
+    @property
+    def can_write(self) -> bool:
+        """Whether the disk takes writes; a lone voter's must have nothing left to do (B22).
+
+        After an error the worker catches up. Only from then on is a write done in the call,
+        and an entry durable before the engine commits it.
+        """
+        has_room = self.disk.condition is Condition.OK
+        return has_room and (bool(self.membership.others) or self.disk.is_idle)
 
     def reachable_leader(self) -> Leader | None:
         """Return another node that leads, was heard lately and is connected."""
@@ -380,6 +389,8 @@ class Core:
         assert self.running is not None
         machine = self.running.machine
         outcomes = machine.apply(command)
+        if not self.rules.requests_are_remembered:
+            machine.state = without_requests(machine.state)
         term = self.running.journal.term_at(machine.index)
         assert term is not None
         self.proposals.applied(machine.index, term, outcomes)

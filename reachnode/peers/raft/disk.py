@@ -158,7 +158,8 @@ class Disk:
         self.newest += 1
         self._queue.append((self.newest, write))
         self.bytes_waiting += weight(write)
-        if self._perform_now is not None and self.condition is Condition.OK:
+        is_free = self._taken_at is None and self.condition is Condition.OK
+        if self._perform_now is not None and is_free:
             waiting = [write for _, write in self._queue]
             self.settle(self._perform_now(waiting, self.committed()))
         if self._queue:

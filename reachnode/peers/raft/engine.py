@@ -282,13 +282,16 @@ class Engine:
         index: int = self._lib._SyncObj__raftMatchIndex.get(self._nodes[peer], 0)
         return index
 
-    def majority_heard_at(self) -> float:
-        """Return when, at the latest, a majority had answered this leader."""
-        assert self.is_leader
-        times = sorted(self._lib._SyncObj__lastResponseTime.values(), reverse=True)
+    def majority_heard_at(self) -> float | None:
+        """Return when, at the latest, a majority had answered; None if this never led.
+
+        Of a member that leads no more, when it did so last.
+        """
         needed = (len(self._nodes) + 1) // 2
-        at: float = times[needed - 1] if needed else self._sources.now()
-        return at
+        if not needed:
+            return self._sources.now() if self.is_leader else None
+        times = sorted(self._lib._SyncObj__lastResponseTime.values(), reverse=True)
+        return None if len(times) < needed else float(times[needed - 1])
 
     # --- what happens to it
 

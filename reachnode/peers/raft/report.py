@@ -106,11 +106,12 @@ def _leader(core: Core) -> str | None:
 
 def _contact_age(core: Core) -> float | None:
     """Return seconds since a leader was heard, or since a majority answered this one."""
-    raft = _raft(core)
-    if raft.engine.is_leader:
-        return max(0.0, core.sources.now() - raft.engine.majority_heard_at())
-    quiet = core.inbound.quiet_seconds()
-    return None if quiet == float("inf") else quiet
+    led_at = _raft(core).engine.majority_heard_at()
+    led_age = float("inf") if led_at is None else max(0.0, core.sources.now() - led_at)
+    if _raft(core).engine.is_leader:
+        return led_age
+    age = min(led_age, core.inbound.quiet_seconds())
+    return None if age == float("inf") else age
 
 
 def _member(core: Core, member: str, addresses: Mapping[str, str]) -> MemberStatus:

@@ -59,10 +59,10 @@ class SnapshotSending:
         """Take a follower's word on how far it is."""
         if ack.index != self.index or ack.term != self.term:
             return
+        self.progress_at = now
         if ack.offset == START_OVER:
             self.is_gone = True
             return
-        self.progress_at = now
         self.acked_offset = max(self.acked_offset, min(ack.offset, self.read_offset))
         self.go_on()
 

@@ -16,6 +16,10 @@ from reachnode.peers.raft.transfer import (
 if TYPE_CHECKING:
     from reachnode.peers.raft.core import Core, Running
 
+AGAIN_SECONDS = 0.1
+"""How long after a transfer that came to nothing the next one begins: a follower that refuses
+it, or has no data connection, would otherwise be sent it as fast as the disk can read."""
+
 
 class Transfers:
     """The snapshots on their way from and to one core."""
@@ -46,8 +50,9 @@ class Transfers:
             if following is not None and following <= raft.journal.base:
                 self.want(peer)
         for peer, sending in list(self.sending.items()):
-            stalled = now - sending.progress_at > core.settings.transfer_stall_seconds
-            if sending.is_gone or stalled:
+            quiet_seconds = now - sending.progress_at
+            is_over = sending.is_gone and quiet_seconds > AGAIN_SECONDS
+            if is_over or quiet_seconds > core.settings.transfer_stall_seconds:
                 del self.sending[peer]
                 self.want(peer)
 

@@ -53,6 +53,7 @@ class CoreNode:
         self.applied: list[tuple[int, tuple[Outcome, ...]]] = []
         self.said: list[tuple[str, AnyMessage]] = []
         self.dropped: list[str] = []
+        self.has_data_lane = True
         self.is_alive = False
         self.wakes_at = 0.0
         self._cores = cores
@@ -84,6 +85,8 @@ class CoreNode:
 
     def work_disk(self) -> bool:
         """Perform what waits; return whether there was something."""
+        if self.disk.is_journal_suspect and not self.is_stalled:
+            self.core.synced()  # Of a lone voter, whose writes fail inside the call.
         writes = () if self.is_stalled else self.disk.take(self.sources.now())
         if writes:
             self.disk.settle(self.storage.perform(writes, self.disk.commit_index))
@@ -98,7 +101,7 @@ class CoreNode:
 
     def bulk(self, peer: str, data: bytes) -> bool:
         """Send on the data connection."""
-        return self._send(peer, data)
+        return self.has_data_lane and self._send(peer, data)
 
     def drop(self, peer: str) -> None:
         """Break off with a peer."""

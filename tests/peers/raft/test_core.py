@@ -1,11 +1,13 @@
 """One member's consensus, driven by hand."""
 
+import errno
 import random
 
 import pytest
 
 from reachnode.model.membership import Unknown
 from reachnode.peers.raft.core import WAKE_SECONDS_MAX
+from reachnode.peers.raft.disk import Note, Performed
 from reachnode.peers.raft.messages import Append, Vote, encode
 from reachnode.registry.commands import Advance
 from reachnode.registry.outcomes import Applied, Refused
@@ -55,6 +57,57 @@ def test_a_lone_voter_founds_leads_and_commits_in_the_call() -> None:
     cores.start("n1")
     cores.run(1.0)
     assert node.state.time_ms == 1
+
+
+@pytest.mark.parametrize("fault", ["full", "sync"])
+def test_a_lone_voter_survives_a_bad_moment_of_its_disk(fault: str) -> None:
+    """It stops leading, tries again, and leads once everything is durable.
+
+    Whatever was told by then is there after a power loss.
+    """
+    cores = Cores(["n1"])
+    cores.start()
+    cores.run(1.0)
+    node = cores["n1"]
+    if fault == "full":
+        node.files.full(0)
+    else:
+        node.files.sync_errors(1)
+        node.is_stalled = True  # Or the worker would mend it at once.
+    first = node.propose(seconds=20.0)
+    assert first.fates == []
+    assert not node.core.is_leader
+    cores.run(1.0)
+    refused = node.propose()
+    assert isinstance(refused.fate, Refused)
+    assert refused.fate.code == "disk_full"
+    node.files.full(None)
+    node.is_stalled = False
+    cores.run(3.0)
+    assert isinstance(first.fate, Applied)
+    assert isinstance(node.propose().fate, Applied)
+    node.files.power_loss(random.Random(4))
+    cores.stop("n1")
+    cores.start("n1")
+    cores.run(1.0)
+    assert node.state.time_ms == 2
+
+
+def test_a_lone_voter_appends_nothing_while_the_worker_is_behind() -> None:
+    """The engine would commit in the next tick what isn't durable yet."""
+    cores = Cores(["n1"])
+    cores.start()
+    cores.run(1.0)
+    node = cores["n1"]
+    node.disk.settle(Performed(count=0, error=OSError(errno.ENOSPC, "full")))
+    node.raft.journal.note("n1", Note(0, "any"))
+    node.disk.settle(Performed(count=0))
+    told = node.propose()
+    assert told.fates == []
+    assert not node.core.is_leader
+    cores.settle()
+    cores.run(0.1)
+    assert isinstance(told.fate, Applied)
 
 
 @pytest.mark.parametrize("at", MEMBERS)

@@ -244,6 +244,27 @@ def test_a_lone_voter_performs_inside_the_call() -> None:
     assert disk.done == 4
 
 
+def test_nothing_is_performed_in_the_call_while_the_worker_performs() -> None:
+    """Two at once would write the same twice; once it has settled, calls are enough again."""
+    performed: list[int] = []
+
+    def perform(writes: Sequence[Write], _: int) -> Performed:
+        performed.append(len(writes))
+        return Performed(count=len(writes))
+
+    disk = Disk(perform)
+    disk.settle(Performed(count=0, error=FULL))
+    disk.submit(append(2))
+    disk.settle(Performed(count=0))
+    disk.take(0.0)
+    disk.submit(append(3))
+    assert performed == []
+    disk.settle(Performed(count=1))
+    disk.submit(append(4))
+    assert performed == [2]
+    assert disk.done == 3
+
+
 def test_what_waits_is_weighed() -> None:
     """Commands and pieces of snapshots count by their bytes, everything a little."""
     disk = Disk()
