@@ -8,6 +8,8 @@ every thousand entries, and the snapshot that lets the journal be trimmed.
 from collections.abc import Iterator
 
 import msgspec
+from immutables import Map
+from msgspec.structs import replace
 
 from reachnode.errors import UnknownCommand
 from reachnode.peers.raft.disk import Disk, SealSnapshot, WriteSnapshot
@@ -164,6 +166,11 @@ class SnapshotMaker:
     def abandon(self) -> None:
         """Forget the one in progress."""
         self._header = self._slices = self._sealed_number = None
+
+
+def without_requests(state: State) -> State:
+    """Return the state with no request remembered: what a node without the window would hold."""
+    return replace(state, requests=Map(), requests_order=Map(), requests_count=0, requests_floor=0)
 
 
 class Machine:
