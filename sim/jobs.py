@@ -47,6 +47,15 @@ def run(seed: int, fixed: Mapping[str, Any] | None = None, off: list[str] | None
         gc.collect()
 
 
+def hunt(seed: int, fixed: Mapping[str, Any], off: list[str]) -> Answer:
+    """Return the first violation of a run, None if there is none; an exception is one."""
+    try:
+        violations = run(seed, fixed, off)["violations"]
+    except Exception as error:  # noqa: BLE001 - a node that raises is noticed, whatever it raises
+        return {"violation": f"raised: {type(error).__name__}: {error}"}
+    return {"violation": violations[0] if violations else None}
+
+
 def digest(cluster_id: str, founders: Mapping[str, str], log: list[tuple[int, str]]) -> Answer:
     """Return the digest of the state that a recorded log makes."""
     state = genesis(cluster_id, founders, requests_max=REQUESTS_MAX)
@@ -57,5 +66,5 @@ def digest(cluster_id: str, founders: Mapping[str, str], log: list[tuple[int, st
     return {"digest": digest_of(dump(state))}
 
 
-JOBS: Mapping[str, Callable[..., Answer]] = {"run": run, "digest": digest}
+JOBS: Mapping[str, Callable[..., Answer]] = {"run": run, "hunt": hunt, "digest": digest}
 """Every job by its name."""

@@ -36,6 +36,14 @@ class Hooks:
     """Gets a core that has run for the last time."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What a disk held when its process began: index of the last entry, and the term."""
+
+    end: int = 0
+    term: int = 0
+
+
 class SimMember:
     """A member that can die at any moment and come back with what its disk kept.
 
@@ -60,6 +68,7 @@ class SimMember:
         self.stalled_until = 0.0
         self.paused_until = 0.0
         self.boots = 0
+        self.loaded = Held()
         self.sends_left: int | None = None
         """When set, so many more messages leave before the process dies."""
         self.core: Core | None = None
@@ -114,6 +123,8 @@ class SimMember:
         except Damaged as damage:
             self._hooks.stopped(self.id, str(damage))
             return
+        end = loaded.entries[-1][1] if loaded.entries else loaded.base[0]
+        self.loaded = Held(end=end, term=loaded.term)
         if loaded.torn_bytes:
             self._hooks.rare("torn_tail_cut")
         storage = Storage(

@@ -25,6 +25,7 @@ from sim.clients import KEYS, Clients
 from sim.clock import Timeline
 from sim.faults import Chaos
 from sim.judge import Judge
+from sim.majority import holders_of_entry, holders_of_vote
 from sim.member import Hooks, SimMember
 from sim.network import Ends, SimNetwork
 from sim.rare import of_counters
@@ -57,7 +58,8 @@ class World:
         self.circumstances = circumstances
         self.draw = random.Random(f"world {seed}")
         self.timeline = Timeline()
-        self.judge = Judge()
+        remembers = circumstances.safeguards.requests_are_remembered
+        self.judge = Judge(requests_are_remembered=remembers)
         self.rare: Counter[str] = Counter()
         self.founders: Mapping[str, str] = {}
         self.cluster_id = ""
@@ -243,16 +245,28 @@ class World:
         place = index - core.running.journal.base
         if place <= 0:
             return  # A snapshot: its entries were judged where they were applied one by one.
-        command: bytes = core.running.journal[place][0]
+        command, _, term = core.running.journal[place]
         self.judge.applied(member, index, command, outcomes)
+        if core.running.engine.is_leader:
+            holders = holders_of_entry(core, self.members.values(), index, term)
+            if not self._is_majority(holders):
+                what = f"{member} applied {index} of term {term}, durable on {holders}"
+                self.judge.violated("committed and not durable", what)
 
     def _role(self, member: str, role: str, term: int) -> None:
         """Judge a leader, and let the chaos aim."""
         self.trace("role", member, role, term)
         if role == "leader":
             self.judge.leads(member, self.members[member].incarnation, term)
+            voters = holders_of_vote(self.members.values(), member, term)
+            if not self._is_majority(voters):
+                self.judge.violated("led without votes", f"{member} in {term}: {voters}")
         self.chaos.aim.role_changed(member, role, term)
         self.on_role(member, role, term)
+
+    def _is_majority(self, members: Sequence[str]) -> bool:
+        """Return whether so many members are a majority."""
+        return len(members) * 2 > len(self.members)
 
     def _stopped(self, member: str, why: str) -> None:
         """Record a member that stopped by itself: no run here damages a disk."""
