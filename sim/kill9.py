@@ -353,10 +353,21 @@ def main(argv: Sequence[str]) -> int:
             return 1
         finally:
             cluster.end()
-        said = {**report(run, verdict, options), "index": index, "machine": machine(directory)}
+        said = {
+            **report(run, verdict, options),
+            "index": index,
+            "snapshot_index": newest_snapshot(directory),
+            "machine": machine(directory),
+        }
         options.keep_dir = options.keep_dir or bool(said["problems"])
     print(json.dumps(said, indent=2) if options.json else summary(said))
     return 1 if said["problems"] else 0
+
+
+def newest_snapshot(directory: Path) -> int:
+    """Return the highest index of a snapshot that a node made; 0 when there is none."""
+    names = (path.name.removeprefix("snapshot-") for path in directory.glob("n*/snapshot-*"))
+    return max((int(name) for name in names if name.isdecimal()), default=0)
 
 
 def why(error: BaseException) -> BaseException:

@@ -1,10 +1,11 @@
 """What `sim kill9` plans and says; that it holds is shown with real nodes in tests/e2e."""
 
 import random
+from pathlib import Path
 
 import pytest
 
-from sim.kill9 import Run, Tally, parser, plan, report, summary
+from sim.kill9 import Run, Tally, newest_snapshot, parser, plan, report, summary
 from sim.live.cluster import LiveCluster
 from sim.live.verdict import Verdict
 from sim.live.writers import History
@@ -67,7 +68,8 @@ def test_everything_wrong_is_a_problem(cluster: LiveCluster) -> None:
     assert said["problems"] == ["l", "d", "u", "o", "r", "k was left open", "c", "t"]
     assert said["failed_idempotent"] == 2
     machine = {"cores": 2, "processor": "p", "file_system": "f", "python": "3", "reachnode": "0"}
-    assert summary({**said, "machine": machine}).count("WRONG: ") == 8
+    ended = {"index": 9, "snapshot_index": 4, "machine": machine}
+    assert summary({**said, **ended}).count("WRONG: ") == 8
 
 
 @pytest.mark.parametrize("said", [["--kills", "0"], ["--kill", "1"], ["--seconds", "x"]])
@@ -76,3 +78,12 @@ def test_wrong_use_is_refused(said: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         parser().parse_args(said)
     assert ended.value.code == 2
+
+
+def test_the_newest_snapshot_of_any_node_counts(tmp_path: Path) -> None:
+    """Unfinished ones don't, and without any it is 0."""
+    assert newest_snapshot(tmp_path) == 0
+    for name in ("n1/snapshot-07", "n2/snapshot-11", "n2/snapshot-20.new", "n2/journal"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    assert newest_snapshot(tmp_path) == 11
