@@ -5,7 +5,6 @@ import json
 import os
 import select
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from sim.live.processes import free_ports
 
 SECONDS_MAX = 60.0
 """For anything a test waits for; reached only when something is wrong."""
@@ -129,15 +130,6 @@ def running(*nodes: NodeProcess) -> Iterator[None]:
         for node in nodes:
             if node.process is not None and node.process.poll() is None:
                 node.stop(signal.SIGKILL)
-
-
-def free_ports(count: int) -> list[int]:
-    """Return ports that nobody uses, as far as one can know."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 def cluster_of(count: int, directory: Path) -> list[NodeProcess]:

@@ -9,6 +9,13 @@ from tests.e2e.test_damage import replaced, role_of
 from tests.e2e.test_three_nodes import leader_of
 
 
+def prompt(nodes: list[NodeProcess]) -> list[NodeProcess]:
+    """Return nodes that refuse as soon as a node does by default."""
+    for node in nodes:
+        node.environment = {"REACHNODE_CLUSTER__TIME_SCALE": "1"}
+    return nodes
+
+
 def wipe(node: NodeProcess) -> None:
     """Remove a stopped node's directory."""
     shutil.rmtree(node.directory / node.node_id)
@@ -22,7 +29,7 @@ def refuses(node: NodeProcess) -> bool:
 
 def test_a_wiped_voter_cannot_make_the_others_forget(tmp_path: Path) -> None:
     """Two of three confirm a change; one of them is wiped: with the third it has no majority."""
-    nodes = cluster_of(3, tmp_path)
+    nodes = prompt(cluster_of(3, tmp_path))
     with running(*nodes):
         nodes[0].insist("POST", "/register", {"agent_id": "first"}, key="k1")
         leader = leader_of(nodes)
@@ -59,7 +66,7 @@ def test_a_wiped_voter_cannot_make_the_others_forget(tmp_path: Path) -> None:
 
 def test_two_wiped_voters_found_no_second_cluster(tmp_path: Path) -> None:
     """They wait for the third; with it there is no majority, and its table stays."""
-    nodes = cluster_of(3, tmp_path)
+    nodes = prompt(cluster_of(3, tmp_path))
     with running(*nodes):
         done = nodes[0].insist("POST", "/register", {"agent_id": "kept"}, key="k1")
         keeper, *wiped = nodes

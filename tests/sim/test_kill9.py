@@ -1,43 +1,24 @@
 """What `sim kill9` plans and says; that it holds is shown with real nodes in tests/e2e."""
 
-import random
 from pathlib import Path
 
 import pytest
 
-from sim.kill9 import Run, Tally, newest_snapshot, parser, plan, report, summary
+from sim.kill9 import newest_snapshot, parser, report, summary
 from sim.live.cluster import LiveCluster
+from sim.live.killing import Run, Tally, Wish
 from sim.live.verdict import Verdict
 from sim.live.writers import History
 from tests.sim.live.test_verdict import A1, A3, B2, LAST
-
-
-def test_a_plan_has_every_kill_and_every_kind() -> None:
-    """All kills, half of the rounds at the leader, one, two and three at a time."""
-    rounds = list(plan(random.Random(1), 200))
-    assert sum(one.count for one in rounds) == 200
-    assert {one.count for one in rounds} == {1, 2, 3}
-    assert all(one.count == 1 for one in rounds if one.aims_at_leader)
-    share = sum(one.aims_at_leader for one in rounds) / len(rounds)
-    assert 0.4 < share < 0.6
-    assert all(len(one.gaps_seconds) == one.count == len(one.pauses_seconds) for one in rounds)
-
-
-def test_a_seed_repeats_its_plan() -> None:
-    """The same seed, the same rounds; another, others."""
-    first, again, other = (list(plan(random.Random(seed), 50)) for seed in (1, 1, 2))
-    assert first == again
-    assert first != other
 
 
 def said_of(
     verdict: Verdict, tally: Tally, told: History, cluster: LiveCluster
 ) -> dict[str, object]:
     """Return the report of a run that never ran."""
-    options = parser().parse_args([])
-    run = Run(cluster, options)
+    run = Run(cluster, Wish())
     run.tally, run.history = tally, told
-    return report(run, verdict, options)
+    return report(run, verdict, 1)
 
 
 CLEAN = Verdict(lost=(), doubled=(), unequal=(), disordered=())
