@@ -24,6 +24,7 @@ AddressType = Literal["ipv4", "ipv6", "dual"]
 HealthType = Literal["http", "tcp", "grpc", "websocket", "none"]
 CAPABILITIES_MAX = 1_000
 DEPENDENCIES_MAX = 100
+PERMISSIONS_MAX = 100
 TAGS_MAX = 100
 NUMBER_MAX = 2**53
 """The largest whole number that every JSON reader keeps exactly."""
@@ -123,6 +124,10 @@ def _capability_problems(place: str, capability: Capability) -> Iterator[Problem
     yield from _json(f"{place}.output_schema", capability.output_schema)
     yield from _json(f"{place}.cost", capability.cost)
     yield from _optional_label(f"{place}.fallback_group", capability.fallback_group)
+    permissions = f"{place}.permissions"
+    yield from _too_many(permissions, len(capability.permissions), most=PERMISSIONS_MAX)
+    for at, permission in enumerate(capability.permissions):
+        yield from _said(f"{permissions}[{at}]", why_not_label(permission))
     dependencies = f"{place}.dependencies"
     yield from _too_many(dependencies, len(capability.dependencies), most=DEPENDENCIES_MAX)
     for at, dependency in enumerate(capability.dependencies):

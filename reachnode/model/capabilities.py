@@ -52,3 +52,5 @@ class Capability(Noun, frozen=True, kw_only=True):
     trust_level: TrustLevel | None = None
     """The least level a caller needs; None demands nothing."""
     fallback_group: str = ""
+    permissions: tuple[str, ...] = ()
+    """What the agent says a caller needs: kept and shown. Grants decide who may call."""

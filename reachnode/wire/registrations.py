@@ -1,27 +1,37 @@
 """A registration as a client writes it, to an `Instance` and back.
 
-The document is JSON in the canonical spelling. Fields it has beyond ours are passed over
-with a warning, so that newer and older sides mix. What the registry keeps as text (schemas,
-costs) or as sorted pairs (tags) is a plain document outside.
+The document is JSON, in any of its spellings (`reachnode.wire.spellings`). Fields it has
+beyond ours are passed over with a warning, so that newer and older sides mix. What the
+registry keeps as text (schemas, costs) or as sorted pairs (tags) is a plain document outside.
 """
 
-import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
-from urllib.parse import urljoin
 
 import msgspec
 
 from reachnode.errors import InvalidRequest
-from reachnode.model.agents import Instance, instance_problems
-from reachnode.model.words import Problem, shown
+from reachnode.model.agents import AddressType, Instance, instance_problems
+from reachnode.model.versions import full_version
+from reachnode.model.words import Problem
 from reachnode.wire.documents import error_for, strays, to_noun, without
+from reachnode.wire.endpoints import Kind, absolute, family_of, place_of
+from reachnode.wire.spellings import canonical
 
-SEMVER = re.compile(r"(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*)){0,2}([-+][0-9A-Za-z.+-]+)?")
 TEXTS = ("input_schema", "output_schema", "cost")
 """Fields of a capability that are any JSON document."""
 BESIDE = frozenset({"incarnation", "replace"})
 """Fields of a registration that aren't kept."""
+KINDS: Mapping[str, Kind] = MappingProxyType(
+    {"rest": "rest", "grpc": "grpc", "websocket": "websocket", "redis_stream": "redis_stream"}
+)
+"""What an endpoint is for, by protocol; in others the agent comes to the node."""
+PROBES: Mapping[str, Kind] = MappingProxyType(
+    {"http": "http", "tcp": "tcp", "grpc": "grpc", "websocket": "websocket"}
+)
+"""What an endpoint is for, by the way to probe."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,20 +58,28 @@ def read_registration(document: dict[str, Any]) -> Registration:
     if type(incarnation) not in (int, type(None)) or not isinstance(replaces_any, bool):
         raise InvalidRequest("incarnation must be a whole number, and replace true or false")
     said = {name: value for name, value in document.items() if name not in BESIDE}
-    warnings = tuple(f"{one}; it was ignored" for one in strays(said, Instance))
+    said, passed_over = canonical(said)
+    unknown = tuple(f"{one}; it was ignored" for one in strays(said, Instance))
     body = without(said, Instance)
     if "agent_id" in body:
         body.setdefault("agent", body["agent_id"])
     read_metadata(body.get("metadata"))
+    base_url = read_base_url(body)
     capabilities = body.get("capabilities")
     for number, capability in enumerate(capabilities if isinstance(capabilities, list) else []):
-        read_capability(capability, base_url=body.get("base_url"), at=f"capabilities[{number}]")
+        read_capability(capability, base_url=base_url, at=f"capabilities[{number}]")
+    read_health(body, base_url=base_url)
     instance = to_noun(body, Instance)
     problems = instance_problems(instance)
     if problems:
         raise error_for(problems)
+    if instance.address_type is None:
+        instance = msgspec.structs.replace(instance, address_type=address_type_of(instance))
     return Registration(
-        instance=instance, incarnation=incarnation, replaces_any=replaces_any, warnings=warnings
+        instance=instance,
+        incarnation=incarnation,
+        replaces_any=replaces_any,
+        warnings=(*passed_over, *unknown),
     )
 
 
@@ -110,42 +128,96 @@ def read_capability(capability: Any, *, base_url: Any, at: str) -> None:
     for name in TEXTS:
         if name in capability:
             capability[name] = msgspec.json.encode(capability[name]).decode()
-    if "dependencies" in capability and isinstance(capability["dependencies"], list):
-        capability["dependencies"] = [
-            {"capability": one} if isinstance(one, str) else one
-            for one in capability["dependencies"]
-        ]
-    if isinstance(capability.get("version"), str):
-        capability["version"] = full_version(capability["version"], at=f"{at}.version")
+    read_dependencies(capability, at=at)
+    version = capability.get("version")
+    if version and isinstance(version, str):
+        try:
+            capability["version"] = full_version(version)
+        except ValueError as error:
+            raise wrong(f"{at}.version", str(error)) from None
     endpoint = capability.setdefault("endpoint", "")
-    if endpoint and isinstance(endpoint, str) and isinstance(base_url, str) and base_url:
-        capability["endpoint"] = resolve(base_url, endpoint, at=f"{at}.endpoint")
+    protocol = capability.get("protocol")
+    kind = KINDS.get(protocol) if isinstance(protocol, str) else None
+    if kind and endpoint and isinstance(endpoint, str):
+        capability["endpoint"] = whole(endpoint, base_url=base_url, kind=kind, at=f"{at}.endpoint")
 
 
-def full_version(text: str, *, at: str) -> str:
-    """Return a semantic version in full: `3.2` reads as `3.2.0`.
+def read_dependencies(capability: dict[str, Any], *, at: str) -> None:
+    """Bring what a capability depends on into the form that is kept, in place.
 
     Raises:
-        InvalidRequest: It is no semantic version.
+        InvalidRequest: An endpoint can't be read.
     """
-    if not text:
-        return text
-    if not SEMVER.fullmatch(text):
-        raise wrong(at, f"{shown(text)} is no semantic version such as 3.2 or 3.2.0-rc.1")
-    core = re.split(r"[-+]", text, maxsplit=1)[0]
-    return core + ".0" * (2 - core.count(".")) + text[len(core) :]
+    said = capability.get("dependencies")
+    if not isinstance(said, list):
+        return
+    capability["dependencies"] = [
+        {"capability": one} if isinstance(one, str) else one for one in said
+    ]
+    for number, one in enumerate(capability["dependencies"]):
+        endpoint = one.get("endpoint") if isinstance(one, dict) else None
+        if endpoint and isinstance(endpoint, str):
+            place = f"{at}.dependencies[{number}].endpoint"
+            one["endpoint"] = whole(endpoint, base_url="", kind="resource", at=place)
 
 
-def resolve(base_url: str, endpoint: str, *, at: str) -> str:
-    """Return an endpoint as it is reached, resolved against the base where it is relative.
+def read_base_url(body: dict[str, Any]) -> str:
+    """Return what relative endpoints are resolved against, empty where nothing was said.
 
     Raises:
-        InvalidRequest: One of the two can't be read as a URL.
+        InvalidRequest: It is no whole URL.
+    """
+    base_url = body.get("base_url")
+    if not base_url or not isinstance(base_url, str):
+        return ""
+    try:
+        place_of(base_url)
+    except ValueError as error:
+        raise wrong("base_url", str(error)) from None
+    return base_url
+
+
+def read_health(body: dict[str, Any], *, base_url: str) -> None:
+    """Make the endpoint that is probed whole, in place.
+
+    Without a base URL a relative one is resolved against the first capability's endpoint.
+
+    Raises:
+        InvalidRequest: It can't be read.
+    """
+    health = body.get("health")
+    said = health.get("endpoint") if isinstance(health, dict) else None
+    type_said = health.get("type") if isinstance(health, dict) else None
+    kind = PROBES.get(type_said) if isinstance(type_said, str) else None
+    if kind and said and isinstance(said, str):
+        assert isinstance(health, dict)
+        capabilities = body.get("capabilities")
+        first = capabilities[0] if isinstance(capabilities, list) and capabilities else None
+        near = first.get("endpoint") if isinstance(first, dict) else None
+        base = base_url or (near if isinstance(near, str) else "")
+        health["endpoint"] = whole(said, base_url=base, kind=kind, at="health.endpoint")
+
+
+def whole(endpoint: str, *, base_url: str, kind: Kind, at: str) -> str:
+    """Return an endpoint as it is kept.
+
+    Raises:
+        InvalidRequest: It is none of this kind.
     """
     try:
-        return urljoin(base_url, endpoint)
-    except ValueError:
-        raise wrong(at, f"{shown(endpoint)} can't be resolved against base_url") from None
+        return absolute(endpoint, base_url=base_url, kind=kind)
+    except ValueError as error:
+        raise wrong(at, str(error)) from None
+
+
+def address_type_of(instance: Instance) -> AddressType | None:
+    """Return the address family that all endpoints of an instance are of, None for no one."""
+    families = {
+        family_of(place_of(one.endpoint).host)
+        for one in instance.capabilities
+        if "://" in one.endpoint and one.protocol in KINDS
+    }
+    return families.pop() if len(families) == 1 else None
 
 
 def wrong(at: str, why: str) -> InvalidRequest:

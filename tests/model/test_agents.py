@@ -91,6 +91,11 @@ def test_a_good_registration_has_no_problem() -> None:
         (echo(output_schema="[" * 100_000), "capabilities[0].output_schema"),
         (echo(cost=""), "capabilities[0].cost"),
         (echo(fallback_group="\x7f"), "capabilities[0].fallback_group"),
+        (echo(permissions=("",)), "capabilities[0].permissions[0]"),
+        (
+            echo(permissions=tuple(f"p{n}" for n in range(101))),
+            "capabilities[0].permissions",
+        ),
         (echo(dependencies=(Dependency(),)), "capabilities[0].dependencies[0]"),
         (
             echo(dependencies=(Dependency(capability="a", resource="b", endpoint="c"),)),

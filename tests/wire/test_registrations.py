@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reachnode.errors import DuplicateCapability, InvalidRequest, RegistrationError
-from reachnode.wire.registrations import full_version, read_registration, write_instance
+from reachnode.wire.registrations import read_registration, write_instance
 
 FULL: dict[str, Any] = {
     "agent_id": "intent-1",
@@ -96,6 +96,47 @@ def test_bare_tags_may_be_a_list() -> None:
 
 
 @pytest.mark.parametrize(
+    ("endpoints", "family"),
+    [
+        (["http://10.0.0.7/", "http://10.0.0.8/"], "ipv4"),
+        (["http://[2001:db8::1]/"], "ipv6"),
+        (["http://10.0.0.7/", "http://[2001:db8::1]/"], None),
+        (["http://10.0.0.7/", "http://h/"], None),
+        ([], None),
+    ],
+)
+def test_the_address_family_is_told_from_the_endpoints(
+    endpoints: list[str], family: str | None
+) -> None:
+    """Where all are addresses of one family; what the agent says itself holds."""
+    document: dict[str, Any] = {
+        "agent_id": "a",
+        "capabilities": [
+            {"name": f"c{at}", "protocol": "rest", "endpoint": endpoint}
+            for at, endpoint in enumerate(endpoints)
+        ],
+    }
+    document["capabilities"].append({"name": "p", "protocol": "pull"})
+    assert read_registration(document).instance.address_type == family
+    said = read_registration({**document, "address_type": "dual"})
+    assert said.instance.address_type == "dual"
+
+
+def test_the_endpoint_that_is_probed_is_whole() -> None:
+    """Resolved against the base, else against where the first capability is."""
+    health = {"type": "http", "endpoint": "/ping"}
+    near = read_registration({**capability(endpoint="http://h:1/x"), "health": health}).instance
+    assert near.health is not None
+    assert near.health.endpoint == "http://h:1/ping"
+    based = read_registration({**capability(), "base_url": "http://b/", "health": health}).instance
+    assert based.health is not None
+    assert based.health.endpoint == "http://b/ping"
+    bare = read_registration({**capability(), "health": {"type": "tcp", "endpoint": "h:9"}})
+    assert bare.instance.health is not None
+    assert bare.instance.health.endpoint == "tcp://h:9"
+
+
+@pytest.mark.parametrize(
     ("document", "why"),
     [
         ({}, "missing required field `agent_id`"),
@@ -114,7 +155,19 @@ def test_bare_tags_may_be_a_list() -> None:
         (capability(version=3.2), "Expected `str`"),
         (capability(dependencies=[{}]), "either a capability or a resource"),
         (capability(dependencies=7), "Expected `array`"),
-        ({**capability(endpoint="http://[/"), "base_url": "http://h"}, "can't be resolved"),
+        ({"agent_id": "a", "base_url": "h:80"}, "^base_url: 'h:80' is no whole URL"),
+        ({"agent_id": "a", "base_url": 7}, "^base_url: Expected `str`"),
+        (capability(endpoint="ftp://h/x"), "must begin with http or https"),
+        (capability(endpoint="http://h:99999/"), "Port out of range"),
+        (
+            capability(dependencies=[{"resource": "r", "endpoint": "x"}]),
+            r"^capabilities\[0\].dependencies\[0\].endpoint: 'x' is no whole URL",
+        ),
+        (
+            {"agent_id": "a", "health": {"type": "http", "endpoint": "/ping"}},
+            "^health.endpoint: '/ping' is no whole URL",
+        ),
+        ({**capability(endpoint="http://[/"), "base_url": "http://h"}, "can't be read"),
     ],
 )
 def test_a_wrong_registration_names_the_place(document: dict[str, Any], why: str) -> None:
@@ -129,22 +182,6 @@ def test_a_capability_stands_once() -> None:
     document["capabilities"] *= 2
     with pytest.raises(DuplicateCapability):
         read_registration(document)
-
-
-@pytest.mark.parametrize(
-    ("said", "full"),
-    [
-        ("", ""),
-        ("3", "3.0.0"),
-        ("3.2", "3.2.0"),
-        ("3.2.1", "3.2.1"),
-        ("3.2-rc.1", "3.2.0-rc.1"),
-        ("1.0.0+b.7", "1.0.0+b.7"),
-    ],
-)
-def test_a_version_is_kept_in_full(said: str, full: str) -> None:
-    """Versions compare only when all three numbers are there."""
-    assert full_version(said, at="") == full
 
 
 FIELDS = [*FULL, *FULL["capabilities"][0], "tags", "type", "x"]
