@@ -8,7 +8,7 @@ that never wait, so no two of them interleave.
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import trio
 
@@ -30,6 +30,7 @@ from reachnode.peers.raft.report import describe
 from reachnode.peers.raft.settings import RaftSettings
 from reachnode.peers.raft.storage import Storage
 from reachnode.peers.secrets import ClusterSecrets
+from reachnode.peers.switchboard import Channel, Switchboard
 from reachnode.registry.commands import Command, ReplaceMember
 from reachnode.registry.outcomes import Applied, Outcome, Refused
 from reachnode.registry.state import State, genesis
@@ -61,6 +62,8 @@ class Surroundings:
     secrets: ClusterSecrets
     raft: RaftSettings
     link: LinkSettings
+    switchboard: Switchboard = field(default_factory=Switchboard)
+    """Where other services share the mesh; they are attached before the replica runs."""
 
 
 class Replica:
@@ -73,6 +76,7 @@ class Replica:
         self._around = around
         peers = tuple(sorted(f"{member}={at}" for member, at in around.members.items()))
         self._membership = Membership(me=around.me, peers=peers)
+        self._port = around.switchboard.attach(Channel.CONSENSUS, self)
         self._core: Core | None = None
         self._mesh: Mesh | None = None
         self._storage: Storage | None = None
@@ -237,9 +241,10 @@ class Replica:
             secrets=around.secrets,
             cluster_id=lambda: core.standing.identity.cluster_id,
             boot_id=around.sources.new_id(),
-            events=self,
+            events=around.switchboard,
             settings=around.link,
         )
+        around.switchboard.sender = self._mesh
         core.start()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._work_disk, core, disk)
@@ -371,16 +376,15 @@ class Replica:
 
     def consensus(self, peer: str, data: bytes) -> bool:
         """Send on the consensus connection."""
-        return self._mesh is not None and self._mesh.send(peer, Lane.CONSENSUS, data)
+        return self._port.send(peer, Lane.CONSENSUS, data)
 
     def bulk(self, peer: str, data: bytes) -> bool:
         """Send on the data connection."""
-        return self._mesh is not None and self._mesh.send(peer, Lane.DATA, data)
+        return self._port.send(peer, Lane.DATA, data)
 
     def drop(self, peer: str) -> None:
         """Break the connections to a peer."""
-        if self._mesh is not None:
-            self._mesh.disconnect(peer)
+        self._port.disconnect(peer)
 
 
 DAMAGE_WORDS = (
