@@ -91,6 +91,14 @@ class Desk:
         self.proposals.submit(proposal)
         return proposal
 
+    def submit_bytes(self, data: bytes) -> list[Fate]:
+        """Propose anything, and return where its fate will be."""
+        fates: list[Fate] = []
+        self.proposals.submit(
+            Proposal(envelope=data, deadline=10, submitted_at=0, resolve=fates.append)
+        )
+        return fates
+
     def apply(self, *outcomes: Outcome, term: int | None = None) -> None:
         """Apply the entry that is in the log."""
         (index,) = self.proposals.in_log

@@ -9,6 +9,8 @@ from reachnode.model.membership import Unknown
 from reachnode.peers.raft.core import WAKE_SECONDS_MAX
 from reachnode.peers.raft.disk import Note, Performed
 from reachnode.peers.raft.messages import Append, Vote, encode
+from reachnode.peers.raft.safeguards import Safeguards
+from reachnode.peers.raft.settings import RaftSettings
 from reachnode.registry.commands import Advance
 from reachnode.registry.outcomes import Applied, Refused
 from tests.peers.raft.cores import MEMBERS, Cores, three
@@ -288,6 +290,18 @@ def test_leadership_is_not_handed_to_who_lacks_entries() -> None:
     cores.cut.clear()
     cores.settle()
     assert cores["n1"].is_leader
+
+
+@pytest.mark.parametrize("remembered", [True, False])
+def test_a_repeat_is_applied_once(remembered: bool) -> None:
+    """Turned off, it is applied again, which the simulator must notice."""
+    settings = RaftSettings(safeguards=Safeguards(requests_are_remembered=remembered))
+    cores = three(settings)
+    for _ in range(2):
+        told = cores["n2"].propose(Advance(by_ms=1), name="same")
+        cores.run(0.2)
+        assert isinstance(told.fate, Applied)
+    assert cores["n1"].state.time_ms == (1 if remembered else 2)
 
 
 def test_messages_of_a_connection_that_is_gone_mean_nothing() -> None:

@@ -277,6 +277,54 @@ def test_an_acknowledgement_of_a_wiped_disk_is_served_and_not_counted() -> None:
     assert node.core.inbound.counters["learner_acks_dropped"] == 3
 
 
+@pytest.mark.parametrize("trims", [True, False])
+def test_without_trimming_a_late_copy_cuts_the_log(trims: bool) -> None:
+    """The library cuts and adds again, which the simulator must notice."""
+    cores = three(off(overlap_is_trimmed=trims))
+    node = cores["n2"]
+    node.hear("n1", beat(node, term_of(node), *[REGULAR + b"\x01\x90"] * 3))
+    log = node.raft.journal[:]
+    node.hear("n1", Append(term_of(node), 1, log[2][1], log[2][2], log[3:4]))
+    assert node.raft.journal.end == (log[-1][1] if trims else log[3][1])
+
+
+def test_a_stale_leader_can_be_left_unanswered() -> None:
+    """As the library does, which the simulator must notice."""
+    cores = three(off(stale_append_is_answered=False))
+    cores.elect("n2")
+    before = len(cores["n3"].said)
+    cores["n3"].hear("n1", Append(1, 1, 1, 0, []))
+    assert cores["n3"].said_since(before) == []
+
+
+def test_a_follower_whose_log_is_longer_is_sent_what_follows_the_leaders() -> None:
+    """The leader never looks beyond its own end."""
+    cores = three()
+    node = cores["n1"]
+    cores.cut |= {("n1", "n2")}
+    node.hear("n2", Ack(term_of(node), 99, reset=True, success=False))
+    assert node.raft.engine.next_index("n2") == node.raft.journal.end + 1
+
+
+def test_an_acknowledgement_beyond_the_leaders_disk_waits_for_it() -> None:
+    """Without the clamp nothing of it is counted meanwhile; a follower counts none."""
+    cores = three(off(ack_is_clamped=False))
+    node = cores["n1"]
+    node.is_stalled = True
+    told = node.propose()
+    cores.settle()
+    assert told.fates == []
+    node.is_stalled = False
+    cores.settle()
+    assert len(told.fates) == 1
+    match = node.raft.engine.match_index("n2")
+    cores["n2"].core.inbound.count("n3", Ack(term_of(node), 99, reset=False, success=True))
+    assert cores["n2"].raft.engine.match_index("n3") == 0
+    cores.disconnect("n1", "n2")
+    node.core.inbound.count("n2", Ack(term_of(node), 99, reset=False, success=True))
+    assert node.raft.engine.match_index("n2") == match
+
+
 # --- disks that have forgotten
 
 

@@ -5,8 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reachnode.model.membership import Unknown
+from reachnode.peers.raft import proposals
 from reachnode.peers.raft.messages import Propose, Proposed
-from reachnode.peers.raft.proposal import Fate, Leader, Proposal
+from reachnode.peers.raft.proposal import Leader
 from reachnode.peers.raft.proposals import BATCH_BYTES_MAX, BATCH_MAX, FOREIGN_MAX, OPEN_MAX
 from reachnode.registry.codec import decode_envelope, encode_batch, encode_outcome
 from reachnode.registry.outcomes import Applied, Outcome, Refused
@@ -32,7 +33,8 @@ def test_a_leader_appends_and_tells_what_the_state_machine_said(outcome: Outcome
     desk.submit()
     desk.proposals.pump(0.0)
     assert desk.node.batches == [encode_batch([envelope("a")])]
-    assert desk.fates["a"] == []
+    desk.proposals.applied(99, 1, (Applied(99),))
+    assert desk.fates["a"] == [], "another entry says nothing of it"
     desk.apply(outcome)
     assert desk.fates["a"] == [outcome]
     desk.check_at_rest()
@@ -65,14 +67,7 @@ def test_a_batch_is_bounded() -> None:
     assert len(desk.proposals.queue) == 1
     big = leading()
     for at in range(3):
-        big.proposals.submit(
-            Proposal(
-                envelope=bytes(BATCH_BYTES_MAX // 2 - 16 * at),
-                deadline=1,
-                submitted_at=0,
-                resolve=lambda _: None,
-            )
-        )
+        big.submit_bytes(bytes(BATCH_BYTES_MAX // 2 - 16 * at))
     big.proposals.pump(0.0)
     assert len(big.proposals.queue) == 2
 
@@ -93,15 +88,6 @@ def test_what_was_overwritten_in_the_log_is_tried_again() -> None:
     assert desk.fates["a"] == [Applied(4)]
     assert desk.proposals.retried_count == 2
     desk.check_at_rest()
-
-
-def test_entries_that_are_not_ours_resolve_nothing() -> None:
-    """Another leader's, or the engine's own."""
-    desk = leading()
-    desk.submit()
-    desk.proposals.pump(0.0)
-    desk.proposals.applied(99, 1, (Applied(99),))
-    assert desk.fates["a"] == []
 
 
 @pytest.mark.parametrize(("how", "beside", "there"), [("cut", 3, 2), ("skipped_to", 1, 2)])
@@ -163,8 +149,8 @@ def test_what_the_leader_did_not_apply_is_sent_again(fate: str) -> None:
     desk.proposals.pump(0.0)
     first = desk.node.sent_number()
     desk.hear(fate)
-    for now in (0.1, 0.3):
-        desk.proposals.pump(now)
+    desk.proposals.pump(0.1)
+    desk.proposals.pump(0.3)
     assert len(desk.node.said) == 2
     assert desk.node.sent_number() > first
     assert proposal.may_have_happened == (fate == "lost")
@@ -303,13 +289,23 @@ def test_a_node_whose_disk_refuses_takes_nothing() -> None:
 def test_a_change_that_fits_no_batch_is_refused() -> None:
     """With its size and the limit."""
     desk = Desk()
-    fates: list[Fate] = []
-    too_large = bytes(BATCH_BYTES_MAX - 15)
-    desk.proposals.submit(
-        Proposal(envelope=too_large, deadline=1, submitted_at=0, resolve=fates.append)
-    )
+    fates = desk.submit_bytes(bytes(BATCH_BYTES_MAX - 15))
     assert [refused_code(fate) for fate in fates] == ["payload_too_large"]
     desk.check_at_rest()
+
+
+def test_changes_that_were_told_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However far in the future their deadlines are, and whatever the leader said of them."""
+    monkeypatch.setattr(proposals, "OPEN_MAX", 5)
+    desk = following()
+    for at in range(40):
+        desk.submit(f"r{at}", deadline=1.0 if at % 2 else 1e9)
+        desk.proposals.pump(0.0)
+        desk.hear("applied", Applied(99) if at % 2 else NO, applied_index=9)
+        desk.proposals.pump(1.0)
+    assert len(desk.proposals._deadlines) <= 11
+    assert len(desk.proposals._waiting) <= 11
+    assert all(len(fates) == 1 for fates in desk.fates.values())
 
 
 def test_too_many_changes_are_refused() -> None:
@@ -332,8 +328,8 @@ def test_a_leader_takes_the_changes_of_others_and_answers() -> None:
     """With what the state machine said, a fence with the index; over the same connection."""
     desk = leading()
     desk.proposals.take("n2", 1, Propose(4, envelope("b")))
-    desk.proposals.take("n3", 1, Propose(9, b""))
-    desk.proposals.take("n3", 1, Propose(10, envelope("c")))
+    for propose in (Propose(9, b""), Propose(10, envelope("c"))):
+        desk.proposals.take("n3", 1, propose)
     desk.node.epochs["n2"] = 2
     desk.proposals.pump(0.0)
     desk.apply(Applied(2), NO)
@@ -358,9 +354,8 @@ def test_others_are_told_what_became_of_their_changes(how: str, fate: str) -> No
         desk.proposals.cut(2)
     elif how == "overwritten":
         desk.apply(term=2)
-    assert [(to, answer.number, answer.fate) for to, answer in desk.node.answers()] == [
-        ("n2", 4, fate)
-    ]
+    ((to, answer),) = desk.node.answers()
+    assert (to, answer.number, answer.fate) == ("n2", 4, fate)
     desk.check_at_rest()
 
 
@@ -393,15 +388,12 @@ def test_a_leader_refuses_what_it_cannot_take(
 
 @given(st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 7)), max_size=60))
 @settings(max_examples=500)
-def test_each_change_is_resolved_once_and_never_refused_in_vain(
-    steps: list[tuple[str, int]],
-) -> None:
-    """Whatever leaders, logs, connections and clocks do.
+def test_each_change_is_resolved_once(steps: list[tuple[str, int]]) -> None:
+    """By its deadline, whatever leaders, logs, connections and clocks do.
 
-    Each change has one fate by its deadline, a refusal is told only of what certainly never
-    happened, and all counters come back to zero.
+    A refusal is told only of what certainly never happened; all counters return to zero.
     """
     story = Story()
-    for step, number in steps:
-        story.play(step, number)
+    for step in steps:
+        story.play(*step)
     story.end()

@@ -95,6 +95,22 @@ def test_a_directory_of_another_member_or_cluster_is_refused() -> None:
     assert empty == Identity(member="n1", incarnation="new")
 
 
+def test_a_founder_that_leaves_is_waited_for_again() -> None:
+    """It may come back as another disk; whoever is left says so to the others."""
+    cores = Cores()
+    cores.start("n1", "n2")
+    founding = cores["n1"].core.standing.founding
+    assert founding is not None
+    assert founding.waits_for() == ("n3 (not heard)",)
+    cores.stop("n2")
+    assert founding.waits_for() == ("n2 (not heard)", "n3 (not heard)")
+    cores["n2"].files.wipe()
+    cores.start("n2", "n3")
+    cores.run(1.0)
+    founders = {member: cores[member].core.standing.identity for member in MEMBERS}
+    assert founders["n1"].founders["n2"] == founders["n2"].incarnation
+
+
 # --- who is let in
 
 
