@@ -16,7 +16,6 @@ One step of a running core, whatever woke it:
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from reachnode.peers.raft.campaign import Campaign
 from reachnode.peers.raft.disk import Condition, Disk
@@ -35,6 +34,7 @@ from reachnode.peers.raft.settings import RaftSettings
 from reachnode.peers.raft.standing import Standing
 from reachnode.peers.raft.transfers import Transfers
 from reachnode.peers.raft.upkeep import Upkeep
+from reachnode.peers.raft.wire import Wire
 from reachnode.registry.codec import encode_envelope
 from reachnode.registry.commands import Command, Envelope
 from reachnode.registry.outcomes import Outcome, Refused
@@ -48,22 +48,6 @@ WAKE_SECONDS_MAX = 1.0
 SLACK_SECONDS = 1e-4
 """The engine acts when a time has passed, not when it has come: a clock that stands still
 between two readings, as a virtual one does, would be asked for ever."""
-
-
-class Wire(Protocol):
-    """The way to the peers. Nothing here blocks or raises."""
-
-    def consensus(self, peer: str, data: bytes) -> bool:
-        """Send on the consensus connection; return whether there is one."""
-        ...
-
-    def bulk(self, peer: str, data: bytes) -> bool:
-        """Send on the data connection, which never delays consensus."""
-        ...
-
-    def drop(self, peer: str) -> None:
-        """Break the connections to a peer; it may dial again."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
