@@ -114,11 +114,11 @@ def test_pickle_is_out_of_reach() -> None:
         with pytest.raises(AssertionError, match="pickle was reached"):
             getattr(pickle, name)(b"\x80\x04.")
     member = Member("n1", ("n2",))
-    torn = {"type": "append_entries", "term": 1, "commit_index": 1, "prevLogIdx": 1}
-    torn |= {"prevLogTerm": 0, "transmission": "finish", "data": b"\x80\x04."}
-    member.engine._lib._SyncObj__recvTransmission = b""
+    part = {"type": "append_entries", "term": 1, "commit_index": 1, "prevLogIdx": 1}
+    part |= {"prevLogTerm": 0, "data": b"\x80\x04."}
+    member.engine.receive("n2", part | {"transmission": "start"})
     with pytest.raises(AssertionError, match="pickle was reached"):
-        member.engine.receive("n2", torn)
+        member.engine.receive("n2", part | {"transmission": "finish"})
 
 
 def test_the_clock_the_dice_and_the_rest_are_ours() -> None:
