@@ -21,6 +21,10 @@ from reachnode.registry.commands import (
     Command,
     Deregister,
     Envelope,
+    Forget,
+    Mark,
+    MarkDown,
+    MarkUp,
     PutSettings,
     RaiseLevel,
     Register,
@@ -67,6 +71,7 @@ capabilities = st.builds(
     idempotent=st.booleans(),
     trust_level=st.sampled_from([None, "internal", "partner", "user", "public"]),
     fallback_group=words,
+    permissions=st.lists(words, max_size=2).map(tuple),
 )
 
 metadata = st.builds(
@@ -121,6 +126,7 @@ settings_documents = st.builds(
     ),
     registry=st.builds(
         RegistryRules,
+        forget_after_ms=st.sampled_from([600_000, 1_000, 1]),
         capability_names=st.sampled_from(["shared", "exclusive"]),
         allow_local_endpoints=st.sampled_from(["auto", True, False]),
     ),
@@ -134,6 +140,9 @@ settings_documents = st.builds(
 
 registers = st.builds(Register, instance=instances, replaces=st.none() | st.integers(0, 4))
 incarnations = st.none() | st.integers(1, 4)
+marks = st.lists(
+    st.builds(Mark, agent_id=agent_ids, incarnation=st.integers(1, 4)), max_size=4
+).map(tuple)
 
 commands: st.SearchStrategy[Command] = st.one_of(
     registers,
@@ -144,6 +153,9 @@ commands: st.SearchStrategy[Command] = st.one_of(
         state=st.sampled_from(["updating", "healthy", "disabled"]),
         incarnation=incarnations,
     ),
+    st.builds(MarkDown, marks=marks),
+    st.builds(MarkUp, marks=marks),
+    st.builds(Forget, marks=marks),
     st.builds(PutSettings, document=settings_documents, revision=st.none() | st.integers(0, 3)),
     st.builds(Advance, by_ms=st.integers(-1, 2_001)),
     st.builds(

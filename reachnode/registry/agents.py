@@ -1,4 +1,4 @@
-"""What commands do to instances, and the index of who offers which capability."""
+"""What commands do to instances, and the indexes over them."""
 
 from immutables import Map
 from msgspec.structs import replace
@@ -36,9 +36,8 @@ def register(state: State, index: int, command: Register) -> tuple[State, Outcom
     kept: Standing = "disabled" if old and old.standing == "disabled" else ""
     record = Record(instance=replace(instance, incarnation=incarnation), index=index, standing=kept)
     after = replace(
-        state,
+        with_record(state, record),
         incarnation=incarnation,
-        agents=state.agents.set(instance.agent_id, record),
         capabilities=offered(state.capabilities, old.instance if old else None, instance),
     )
     value = {"agent_id": instance.agent_id, "incarnation": incarnation, "replaced": bool(old)}
@@ -52,12 +51,7 @@ def deregister(state: State, index: int, command: Deregister) -> tuple[State, Ou
         return state, _unknown(command.agent_id)
     if command.incarnation is not None and command.incarnation != old.instance.incarnation:
         return state, _superseded(command.agent_id, old)
-    after = replace(
-        state,
-        agents=state.agents.delete(command.agent_id),
-        capabilities=offered(state.capabilities, old.instance, None),
-    )
-    return after, Applied(index)
+    return without(state, old), Applied(index)
 
 
 def set_agent_state(state: State, index: int, command: SetAgentState) -> tuple[State, Outcome]:
@@ -70,8 +64,30 @@ def set_agent_state(state: State, index: int, command: SetAgentState) -> tuple[S
     standing: Standing = "" if command.state == "healthy" else command.state
     if standing == old.standing:
         return state, Applied(index)
-    record = replace(old, index=index, standing=standing)
-    return replace(state, agents=state.agents.set(command.agent_id, record)), Applied(index)
+    record = replace(old, index=index, standing=standing, down_at_ms=None)
+    return with_record(state, record), Applied(index)
+
+
+def with_record(state: State, record: Record) -> State:
+    """Return the state with a record put in place, which offers what it offered before."""
+    agent_id = record.instance.agent_id
+    down = state.down
+    if record.down_at_ms is not None:
+        down = down.set(agent_id, record.down_at_ms)
+    elif agent_id in down:
+        down = down.delete(agent_id)
+    return replace(state, agents=state.agents.set(agent_id, record), down=down)
+
+
+def without(state: State, record: Record) -> State:
+    """Return the state without a record that is in it."""
+    agent_id = record.instance.agent_id
+    return replace(
+        state,
+        agents=state.agents.delete(agent_id),
+        down=state.down.delete(agent_id) if agent_id in state.down else state.down,
+        capabilities=offered(state.capabilities, record.instance, None),
+    )
 
 
 def offered(capabilities: Offers, old: Instance | None, new: Instance | None) -> Offers:

@@ -20,7 +20,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from reachnode.errors import UnknownCommand
-from reachnode.registry import agents, cluster, commands
+from reachnode.registry import agents, cluster, commands, health
 from reachnode.registry.codec import decode_batch
 from reachnode.registry.commands import LEVEL_MAX, Envelope
 from reachnode.registry.outcomes import Outcome, Refused
@@ -35,6 +35,9 @@ EFFECTS: MappingProxyType[type, Effect] = MappingProxyType(
         commands.Register: agents.register,
         commands.Deregister: agents.deregister,
         commands.SetAgentState: agents.set_agent_state,
+        commands.MarkDown: health.mark_down,
+        commands.MarkUp: health.mark_up,
+        commands.Forget: health.forget,
         commands.PutSettings: cluster.put_settings,
         commands.Advance: cluster.advance,
         commands.ReplaceMember: cluster.replace_member,

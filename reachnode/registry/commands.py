@@ -17,6 +17,8 @@ from reachnode.model.settings import Settings
 LEVEL_MAX = 1
 """The highest cluster level this program knows."""
 ADVANCE_MS_MAX = 2_000
+MARKS_MAX = 1_000
+"""How many instances one command may speak of."""
 
 AnnouncedState = Literal["updating", "healthy", "disabled"]
 
@@ -64,6 +66,31 @@ class Advance(Noun, frozen=True, kw_only=True, tag="advance.1"):
     by_ms: int
 
 
+class Mark(Noun, frozen=True, kw_only=True):
+    """One incarnation of an instance; another one is not meant."""
+
+    agent_id: str
+    incarnation: int
+
+
+class MarkDown(Noun, frozen=True, kw_only=True, tag="down.1"):
+    """Take instances out that two nodes can't reach and nobody hears."""
+
+    marks: tuple[Mark, ...]
+
+
+class MarkUp(Noun, frozen=True, kw_only=True, tag="up.1"):
+    """Take instances in again that were down and answer."""
+
+    marks: tuple[Mark, ...]
+
+
+class Forget(Noun, frozen=True, kw_only=True, tag="forget.1"):
+    """Remove instances that have been down for as long as the settings say."""
+
+    marks: tuple[Mark, ...]
+
+
 class ReplaceMember(Noun, frozen=True, kw_only=True, tag="replace-member.1"):
     """Admit a new incarnation of a member, whose former one never counts again."""
 
@@ -87,6 +114,9 @@ Command = (
     Register
     | Deregister
     | SetAgentState
+    | MarkDown
+    | MarkUp
+    | Forget
     | PutSettings
     | Advance
     | ReplaceMember

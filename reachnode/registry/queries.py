@@ -1,10 +1,24 @@
 """What readers ask of a state. Answers are sorted by `agent_id`, alike on every node."""
 
+from dataclasses import dataclass
+
 from immutables import Map
 
 from reachnode.model.agents import Instance
 from reachnode.model.capabilities import Capability
+from reachnode.registry.commands import MARKS_MAX, Mark
+from reachnode.registry.health import is_forgotten
 from reachnode.registry.state import Record, Standing, State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Due:
+    """What the leader has to propose, so that time does its work in the log."""
+
+    forget: tuple[Mark, ...]
+    """Down for long enough, a batch of them at most: then ask again."""
+    needs_time: bool
+    """Whether something waits for cluster time to move; else no step of it is to be logged."""
 
 
 def record_of(state: State, agent_id: str) -> Record | None:
@@ -49,3 +63,13 @@ def capability_of(instance: Instance, name: str) -> Capability | None:
         if capability.name == name:
             return capability
     return None
+
+
+def due(state: State) -> Due:
+    """Return what falls due at this moment of cluster time. The cost goes by who is down."""
+    marks = []
+    for agent_id in sorted(state.down):
+        record = state.agents[agent_id]
+        if is_forgotten(state, record):
+            marks.append(Mark(agent_id=agent_id, incarnation=record.instance.incarnation))
+    return Due(forget=tuple(marks[:MARKS_MAX]), needs_time=len(state.down) > len(marks))

@@ -193,9 +193,12 @@ def _read() -> _Story:
         members[member.member_id] = member
     agents = Map[str, Record]().mutate()
     capabilities: Offers = Map()
+    down = Map[str, int]().mutate()
     for _ in range(head.agents):
         record = _RECORD.decode((yield))
         agents[record.instance.agent_id] = record
+        if record.down_at_ms is not None:
+            down[record.instance.agent_id] = record.down_at_ms
         capabilities = offered(capabilities, None, record.instance)
     requests = Map[str, Remembered]().mutate()
     order = Map[int, str]().mutate()
@@ -215,6 +218,7 @@ def _read() -> _Story:
         members=members.finish(),
         agents=agents.finish(),
         capabilities=capabilities,
+        down=down.finish(),
         requests=requests.finish(),
         requests_order=order.finish(),
         requests_count=head.requests_count,

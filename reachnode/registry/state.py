@@ -1,7 +1,7 @@
 """The replicated state: what all nodes agree on, as one value that never changes.
 
 Readers keep the state they were given and never lock. Change is a new state that shares
-what stayed. Everything but `capabilities`, which is an index over `agents`, is in a snapshot.
+what stayed. Everything is in a snapshot but `capabilities` and `down`, indexes over `agents`.
 """
 
 from collections.abc import Mapping
@@ -21,8 +21,8 @@ REQUESTS_MAX = 4_096
 HISTORY_MAX = 20
 """How many revisions of the settings are kept, the current one included."""
 
-Standing = Literal["", "updating", "disabled"]
-"""What was announced of an instance; empty when nothing was."""
+Standing = Literal["", "updating", "disabled", "down"]
+"""What was announced of an instance, or found (`down`); empty when nothing was."""
 
 
 class Record(Noun, frozen=True, kw_only=True):
@@ -32,6 +32,8 @@ class Record(Noun, frozen=True, kw_only=True):
     index: int
     """The log index that last changed it."""
     standing: Standing = ""
+    down_at_ms: int | None = None
+    """When it was found down, in cluster time; None while it isn't."""
 
 
 class Remembered(msgspec.Struct, frozen=True):
@@ -58,6 +60,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """By `agent_id`."""
     capabilities: Map[str, Map[str, str]] = Map()
     """By capability name: `agent_id` to `agent` of each instance that offers it."""
+    down: Map[str, int] = Map()
+    """By `agent_id`: `down_at_ms` of each instance that is down."""
     requests: Map[str, Remembered] = Map()
     """By request id: the last `requests_max` that were decided."""
     requests_order: Map[int, str] = Map()

@@ -17,6 +17,10 @@ from reachnode.registry.commands import (
     Command,
     Deregister,
     Envelope,
+    Forget,
+    Mark,
+    MarkDown,
+    MarkUp,
     PutSettings,
     RaiseLevel,
     Register,
@@ -43,6 +47,14 @@ def instance(dice: random.Random) -> Instance:
     )
 
 
+def marks(dice: random.Random) -> tuple[Mark, ...]:
+    """Return a few incarnations, some of which exist."""
+    return tuple(
+        Mark(agent_id=f"a{dice.randint(0, 200)}", incarnation=dice.randint(1, 400))
+        for _ in range(dice.randint(0, 300))
+    )
+
+
 def command(dice: random.Random) -> Command:
     """Return any command, registrations most often."""
     made: list[Command] = [
@@ -50,10 +62,16 @@ def command(dice: random.Random) -> Command:
         Register(instance=instance(dice)),
         Deregister(agent_id=f"a{dice.randint(0, 200)}"),
         SetAgentState(agent_id=f"a{dice.randint(0, 200)}", state=dice.choice(STATES)),
+        MarkDown(marks=marks(dice)),
+        MarkUp(marks=marks(dice)),
+        Forget(marks=marks(dice)),
         PutSettings(
             document=Settings(
                 probes=ProbeRules(failures=dice.randint(1, 5)),
-                registry=RegistryRules(capability_names=dice.choice(["shared", "exclusive"])),
+                registry=RegistryRules(
+                    capability_names=dice.choice(["shared", "exclusive"]),
+                    forget_after_ms=dice.choice([1, 5_000]),
+                ),
             )
         ),
         Advance(by_ms=dice.randint(0, 2_001)),

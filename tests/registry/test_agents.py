@@ -245,6 +245,20 @@ def test_the_index_says_what_the_instances_say(state: State) -> None:
 
 
 @given(states)
+def test_the_index_says_who_is_down(state: State) -> None:
+    """Who is down, and since when, is always exactly what the records say."""
+    assert dict(state.down) == {
+        agent_id: record.down_at_ms
+        for agent_id, record in state.agents.items()
+        if record.standing == "down"
+    }
+    assert all(
+        (record.down_at_ms is None) == (record.standing != "down")
+        for record in state.agents.values()
+    )
+
+
+@given(states)
 def test_exclusive_names_have_one_owner(state: State) -> None:
     """While names are exclusive, no two agents offer one capability."""
     if state.settings.registry.capability_names == "exclusive":

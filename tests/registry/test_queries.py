@@ -6,8 +6,10 @@ from msgspec.structs import replace
 
 from reachnode.model.agents import Metadata
 from reachnode.registry.agents import register, set_agent_state
-from reachnode.registry.commands import Register, SetAgentState
-from reachnode.registry.queries import capability_of, offering, record_of, records
+from reachnode.registry.commands import Forget, Mark, MarkDown, Register, SetAgentState
+from reachnode.registry.health import forget, mark_down
+from reachnode.registry.outcomes import Applied
+from reachnode.registry.queries import Due, capability_of, due, offering, record_of, records
 from reachnode.registry.state import Record, State
 from tests.registry.test_agents import parser
 from tests.strategies import AGENTS, CAPABILITIES, fresh_state, states
@@ -79,3 +81,24 @@ def test_the_index_finds_what_a_search_finds(state: State, name: str, agent: str
         for record in records(state)
         if capability_of(record.instance, name) and record.instance.agent == agent
     )
+
+
+def test_what_is_due_goes_by_cluster_time() -> None:
+    """The leader learns whom to forget, and whether time must be logged at all."""
+    state = fresh_state()
+    for agent_id in ("a1", "b1"):
+        state, _ = register(state, 1, Register(instance=parser(agent_id)))
+    assert due(state) == Due(forget=(), needs_time=False)
+    both = tuple(
+        Mark(agent_id=agent_id, incarnation=state.agents[agent_id].instance.incarnation)
+        for agent_id in ("b1", "a1")
+    )
+    state, _ = mark_down(state, 7, MarkDown(marks=both[:1]))
+    state, _ = mark_down(replace(state, time_ms=4_000), 8, MarkDown(marks=both[1:]))
+    assert due(state) == Due(forget=(), needs_time=True)
+    assert due(replace(state, time_ms=600_000)) == Due(forget=both[:1], needs_time=True)
+    late = replace(state, time_ms=604_000)
+    assert due(late) == Due(forget=(both[1], both[0]), needs_time=False)
+    done, outcome = forget(late, 9, Forget(marks=due(late).forget))
+    assert outcome == Applied(9, {"changed": 2})
+    assert due(done) == Due(forget=(), needs_time=False)
