@@ -46,15 +46,14 @@ def joined(
 
     Args:
         record: What the log says of it.
-        sights: What each node knows of it, this one included, in any order.
+        sights: What each node knows of it, in any order.
         me: This node.
         live: The nodes that are being heard, this one included.
         doubted: Homes that lost so many at once that they are in doubt themselves.
     """
     incarnation = record.instance.incarnation
-    fitting = sorted(
-        (one for one in sights if one.incarnation == incarnation), key=lambda one: one.node
-    )
+    fitting = [one for one in sights if one.incarnation == incarnation]
+    fitting.sort(key=lambda one: one.node)
     lease = max(
         (one for one in fitting if one.beat),
         key=lambda one: (one.node in live, one.beat, one.node),

@@ -56,3 +56,16 @@ def set_to(
 def report(agent_id: str, sequence: int, *, incarnation: int = 1, beat: int = 0) -> Report:
     """Return what a node tells of an instance."""
     return Report(agent_id=agent_id, incarnation=incarnation, sequence=sequence, beat=beat)
+
+
+def always(agent_id: str) -> bool:
+    return True
+
+
+def never(agent_id: str) -> bool:
+    return False
+
+
+def middle() -> float:
+    """Return the draw that makes no jitter."""
+    return 0.5

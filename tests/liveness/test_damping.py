@@ -4,6 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reachnode.liveness.damping import FALLS_MAX, HOLD_SECONDS, WINDOW_SECONDS, Damper
+from reachnode.model.agents import Health
+from reachnode.model.settings import ProbeRules
+from reachnode.registry.commands import Register
+from tests.liveness.clusters import alone
+from tests.liveness.crowds import instance, registered, set_to
 
 
 def test_a_flap_is_held_until_it_is_quiet() -> None:
@@ -53,3 +58,36 @@ def test_who_is_gone_is_not_held() -> None:
     damper.forget("a1")
     assert not damper.is_held("a1")
     assert damper.released(10_000.0) == ()
+
+
+def test_a_flap_is_held() -> None:
+    """An instance that falls again and again is a last resort until it is quiet."""
+    cluster = alone(registered(instance("a1", health=Health(type="none"))))
+    for _ in range(FALLS_MAX + 1):
+        cluster.beat("n1", "a1")
+        assert cluster.seen("a1").state == "healthy"
+        cluster.run(11.0)
+        assert cluster.seen("a1").state == "suspect"
+    cluster.homes = {"a1": "n1"}
+    cluster.run(5.0)
+    seen = cluster.seen("a1")
+    assert (seen.state, seen.is_beating) == ("suspect", True)
+    cluster.run(HOLD_SECONDS)
+    assert cluster.seen("a1").state == "healthy"
+
+
+def test_a_flap_between_up_and_down_is_held_down() -> None:
+    """The log isn't filled by one that comes and goes; a new registration is back at once."""
+    quick = ProbeRules(interval_ms=1_000, failures=1)
+    cluster = alone(set_to(registered("a1"), probes=quick))
+    cluster.run(2.0)
+    for _ in range(60):
+        cluster.reachable = lambda node, agent_id: False
+        cluster.run(2.0)
+        cluster.reachable = lambda node, agent_id: True
+        cluster.run(2.0)
+    # Up and down once for each fall that is free, and then once in each hold.
+    assert len(cluster.commands) <= 2 * (FALLS_MAX + 1) * (1 + 240 / HOLD_SECONDS)
+    assert len(cluster.commands) < 60
+    cluster.apply(Register(instance=instance("a1")))
+    assert cluster.seen("a1").state == "pending"

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from reachnode.liveness import hearsay as room
 from reachnode.liveness.hearsay import SILENT_SECONDS, Hearsay, Sight, Tally
 from reachnode.model.liveness import Delta, Report
+from tests.liveness.clusters import homes, three
 from tests.liveness.crowds import report
 
 NODES = ("n2", "n3")
@@ -177,3 +178,54 @@ def test_it_has_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
     assert hearsay.take(more, now=2.0) == ("a3", "a2", "a1")
     assert sorted(hearsay.of("n2")) == ["a2", "a3"]
     assert hearsay.tally("n2") == Tally()
+
+
+def test_one_lost_node_costs_no_instance() -> None:
+    """Its instances are healthy at unknown age, beat elsewhere, and nobody is called down."""
+    cluster = three(*(f"a{at}" for at in range(60)))
+    cluster.homes = homes(cluster.state.agents, "n1", "n2", "n3")
+    cluster.run(10.0)
+    lost = [agent_id for agent_id, home in cluster.homes.items() if home == "n3"]
+    cluster.cut = {"n3"}
+    for agent_id in lost:
+        del cluster.homes[agent_id]
+    cluster.run(SILENT_SECONDS + 1.0)
+    ages = {cluster.seen(agent_id).age_ms(cluster.now) for agent_id in lost}
+    assert ages == {None}
+    assert cluster["n1"].live == {"n1", "n2"}
+    assert cluster.states() == {"healthy"}
+    cluster.homes.update(dict.fromkeys(lost, "n1"))
+    cluster.run(60.0)
+    assert cluster.states() == cluster.states("n2") == {"healthy"}
+    assert cluster.commands == []
+    cluster.cut = set()
+    cluster.run(3.0)
+    assert {cluster.seen(agent_id, "n3").home for agent_id in lost} == {"n1"}
+    assert cluster.states("n3") == {"healthy"}
+
+
+def test_a_cut_off_node_keeps_what_it_knew() -> None:
+    """It hears nobody and calls nobody down, though it reaches none and can ask none."""
+    cluster = three("a1", "b1")
+    cluster.homes = homes(["a1", "b1"], "n1", "n2")
+    cluster.run(10.0)
+    cluster.cut = {"n3"}
+    cluster.run(30.0)
+    assert cluster.states("n3") == {"healthy"}
+    assert cluster.seen("a1", "n3").basis == "own"
+    cluster.reachable = lambda node, agent_id: node != "n3"
+    cluster.run(60.0)
+    assert cluster.states("n3") == {"suspect"}
+    assert cluster["n3"].proposals() == ()
+    assert cluster.states("n1") == {"healthy"}
+
+
+def test_only_members_are_believed() -> None:
+    """What a node said that is no member any more counts for nothing."""
+    cluster = three("a1")
+    cluster.beat("n2", "a1")
+    cluster.gossip()
+    assert cluster.seen("a1").state == "healthy"
+    cluster["n1"].members(["n1", "n3"])
+    assert cluster.seen("a1").state == "pending"
+    assert cluster["n1"].live == {"n1", "n3"}

@@ -18,7 +18,9 @@ from reachnode.liveness.leases import (
 from reachnode.model.agents import HeartbeatWish
 from reachnode.model.liveness import Heartbeat
 from reachnode.model.settings import RegistryRules
+from reachnode.registry.commands import Register
 from reachnode.registry.state import State
+from tests.liveness.clusters import three
 from tests.liveness.crowds import crowd, instance, registered, set_to
 
 BEAT = Heartbeat()
@@ -230,3 +232,25 @@ def test_a_sweep_is_short() -> None:
     assert len(found) == 1_200
     assert len(set(found.values())) == 3
     assert list(found.values()).count(min(found.values())) == POPS_MAX
+
+
+def test_the_lease_follows_the_beats() -> None:
+    """An instance that beats to another node has one home, and its old one lets go."""
+    cluster = three("a1")
+    cluster.homes = {"a1": "n1"}
+    cluster.run(10.0)
+    cluster.homes = {"a1": "n2"}
+    cluster.run(30.0)
+    assert {cluster.seen("a1", node).home for node in cluster.nodes} == {"n2"}
+    assert cluster["n1"].tell(0, now=cluster.now).reports[0].beat == 0
+
+
+def test_a_heartbeat_ahead_of_the_log_counts_when_the_log_comes() -> None:
+    """A node that hasn't applied a registration yet takes the beat of its instance all the same."""
+    cluster = three("a1")
+    cluster.beat("n1", "a1", Heartbeat(incarnation=2))
+    assert cluster.seen("a1").state == "pending"
+    cluster.apply(Register(instance=instance("a1")))
+    assert cluster.seen("a1").state == "healthy"
+    cluster.gossip()
+    assert cluster.seen("a1", "n3").state == "healthy"

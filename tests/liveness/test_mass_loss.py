@@ -5,7 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reachnode.liveness.mass_loss import doubted, is_mass_loss, readmitted
+from reachnode.liveness.probes import DOUBT_SECONDS
 from reachnode.model.liveness import InstanceState, Liveness
+from tests.liveness.clusters import alone, homes, three
+from tests.liveness.crowds import registered
 
 STATES: tuple[InstanceState, ...] = (
     "pending",
@@ -70,3 +73,39 @@ def test_who_is_down_or_taken_out_stays_out(states: list[InstanceState], out: se
     instances = several(*states)
     back = readmitted(instances, ejected={f"a{at}" for at in out})
     assert {one.state for one in instances if one.agent_id in back} <= {"suspect", "healthy"}
+
+
+def test_many_lost_by_one_home_put_the_home_in_doubt() -> None:
+    """They stay candidates at reduced weight and are probed from elsewhere."""
+    cluster = three(*(f"a{at}" for at in range(30)))
+    cluster.homes = homes(cluster.state.agents, "n1", "n2", "n3")
+    cluster.run(10.0)
+    silent = [agent_id for agent_id, home in cluster.homes.items() if home == "n1"]
+    for agent_id in silent:
+        del cluster.homes[agent_id]
+    cluster.run(15.0)
+    for node in cluster.nodes:
+        assert {cluster.seen(a, node).state for a in silent} == {"suspect"}
+        assert {cluster.seen(a, node).use for a in silent} == {"reduced"}
+    cluster.probes.clear()
+    cluster.run(6.0)
+    assert "n1" not in {node for node, agent_id in cluster.probes if agent_id in silent}
+    cluster.homes.update(dict.fromkeys(silent, "n1"))
+    cluster.run(5.0)
+    assert cluster.states() == {"healthy"}
+    assert cluster.commands == []
+
+
+def test_a_node_alone_calls_a_few_down_but_doubts_itself_at_many() -> None:
+    """Without others it decides alone; when half of many fail it waits, for its own fault."""
+    few = alone(registered("a1", "b1"))
+    few.reachable = lambda node, agent_id: False
+    few.run(20.0)
+    assert few.states() == {"down"}
+    many = alone(registered(*(f"a{at}" for at in range(20))))
+    many.run(6.0)
+    many.reachable = lambda node, agent_id: False
+    many.run(30.0)
+    assert many.commands == []
+    many.run(DOUBT_SECONDS)
+    assert many.states() == {"down"}

@@ -1,24 +1,16 @@
 """What one node, and several together, make of all instances."""
 
 import random
-from collections.abc import Callable, Iterable
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from reachnode.errors import Superseded, UnknownAgent
-from reachnode.liveness.damping import FALLS_MAX, HOLD_SECONDS
-from reachnode.liveness.hearsay import SILENT_SECONDS
+from reachnode.liveness.damping import HOLD_SECONDS
 from reachnode.liveness.outlook import RECHECKS_MAX, Outlook
-from reachnode.liveness.probes import DOUBT_SECONDS
-from reachnode.model.agents import Health
-from reachnode.model.liveness import Delta, Heartbeat, Liveness, ProbeOrder, Report
-from reachnode.model.settings import ProbeRules
-from reachnode.registry.apply import EFFECTS
+from reachnode.model.liveness import Delta, Heartbeat, ProbeOrder, Report
 from reachnode.registry.commands import (
-    Command,
     Deregister,
     Mark,
     MarkDown,
@@ -26,130 +18,12 @@ from reachnode.registry.commands import (
     Register,
     SetAgentState,
 )
-from reachnode.registry.state import State, genesis
-from tests.liveness.crowds import instance, registered, set_to
+from tests.liveness.clusters import alone, homes, three
+from tests.liveness.crowds import instance, registered
 
 BEAT = Heartbeat()
 FINE = Heartbeat(self_check=True)
 TICK = 0.5
-
-
-class Cluster:
-    """Outlooks of several nodes, in virtual time, whose loops are run by hand.
-
-    Agents beat to a home and answer probes, unless a test says otherwise.
-    """
-
-    def __init__(self, state: State, *nodes: str) -> None:
-        self.now = 100.0
-        self.state = state
-        self.dice = random.Random(1)
-        self.nodes = {node: Outlook(me=node, boot=1, state=state, now=self.now) for node in nodes}
-        self.told: dict[tuple[str, str], int] = {}
-        self.cut: set[str] = set()
-        self.homes: dict[str, str] = {}
-        self.beat_at: dict[str, float] = {}
-        self.reachable: Callable[[str, str], bool] = lambda node, agent_id: True
-        self.index = 1_000
-        self.commands: list[Command] = []
-        self.probes: list[tuple[str, str]] = []
-
-    def __getitem__(self, node: str) -> Outlook:
-        return self.nodes[node]
-
-    def apply(self, command: Command) -> None:
-        """Let the log say something, on every node alike."""
-        self.index += 1
-        before = self.state
-        self.state, _ = EFFECTS[type(command)](before, self.index, command)
-        changed = [
-            agent_id
-            for agent_id in {*before.agents, *self.state.agents}
-            if before.agents.get(agent_id) is not self.state.agents.get(agent_id)
-        ]
-        for outlook in self.nodes.values():
-            outlook.follow(self.state, changed, now=self.now)
-
-    def beat(self, node: str, agent_id: str, heartbeat: Heartbeat = BEAT) -> None:
-        """Let an instance beat to a node."""
-        self[node].heartbeat(agent_id, heartbeat, now=self.now)
-
-    def gossip(self) -> None:
-        """Let every node tell every other what is new, unless one of them is cut off."""
-        for node, outlook in self.nodes.items():
-            for peer, other in self.nodes.items():
-                if node == peer or {node, peer} & self.cut:
-                    continue
-                while True:
-                    delta = outlook.tell(self.told.get((node, peer), 0), now=self.now, most=7)
-                    self.told[node, peer] = delta.sequence
-                    other.take(delta, now=self.now)
-                    if delta.sequence == outlook.told_up_to:
-                        break
-
-    def probe(self, node: str) -> None:
-        """Let a node make the probes that are due, and ask whom it wants to ask."""
-        outlook = self[node]
-        for order in outlook.probes_due(now=self.now, draw=self.dice.random):
-            self.probes.append((node, order.agent_id))
-            asked = outlook.probed(order, self.fault(node, order), now=self.now)
-            if asked is None or {node, asked} & self.cut:
-                continue
-            peer = self[asked]
-            second = peer.asked(order.agent_id, order.incarnation, now=self.now)
-            if second is not None:
-                is_reached = peer.opined(second, self.fault(asked, second), now=self.now)
-                outlook.opinion(order.agent_id, order.incarnation, is_reached=is_reached)
-
-    def fault(self, node: str, order: ProbeOrder) -> str:
-        return "" if self.reachable(node, order.agent_id) else "timeout"
-
-    def propose(self, node: str) -> None:
-        """Let a node propose what it wants to; a cut-off one can't."""
-        commands = self[node].proposals()
-        if node in self.cut:
-            return
-        for command in commands:
-            self.commands.append(command)
-            self.apply(command)
-
-    def run(self, seconds: float) -> None:
-        """Let time pass: heartbeats, sweeps, gossip, probes and proposals of every node."""
-        for _ in range(round(seconds / TICK)):
-            self.now += TICK
-            for agent_id, home in self.homes.items():
-                if self.now >= self.beat_at.get(agent_id, 0.0) + 3.0:
-                    self.beat_at[agent_id] = self.now
-                    self.beat(home, agent_id, FINE)
-            for node in self.nodes:
-                self[node].sweep(now=self.now)
-            self.gossip()
-            for node in self.nodes:
-                self.probe(node)
-                self.propose(node)
-
-    def seen(self, agent_id: str, node: str = "n1") -> Liveness:
-        """Return what a node makes of an instance."""
-        return self[node].of(self.state.agents[agent_id])
-
-    def states(self, node: str = "n1") -> set[str]:
-        """Return all states that a node sees."""
-        return {self.seen(agent_id, node).state for agent_id in self.state.agents}
-
-
-def three(*agent_ids: str) -> Cluster:
-    """Return a cluster of three nodes with some instances registered."""
-    return Cluster(registered(*agent_ids), "n1", "n2", "n3")
-
-
-def alone(state: State) -> Cluster:
-    """Return a cluster that has one member."""
-    return Cluster(replace(state, members=genesis("c1", {"n1": "d0"}).members), "n1")
-
-
-def homes(agent_ids: Iterable[str], *nodes: str) -> dict[str, str]:
-    """Return a home for each instance, in turn."""
-    return {agent_id: nodes[at % len(nodes)] for at, agent_id in enumerate(sorted(agent_ids))}
 
 
 def test_an_instance_is_pending_until_it_is_heard() -> None:
@@ -176,19 +50,6 @@ def test_the_first_good_probe_makes_it_healthy() -> None:
     cluster.run(60.0)
     assert cluster.states() == {"healthy"}
     assert cluster.commands == []
-
-
-def test_each_instance_is_probed_by_one_node() -> None:
-    """The work is spread: an instance has one prober while the nodes hear each other."""
-    cluster = three(*(f"a{at}" for at in range(30)))
-    cluster.gossip()
-    cluster.run(20.0)
-    probers: dict[str, set[str]] = {}
-    for node, agent_id in cluster.probes:
-        probers.setdefault(agent_id, set()).add(node)
-    assert all(len(nodes) == 1 for nodes in probers.values())
-    assert set(probers) == set(cluster.state.agents)
-    assert {node for nodes in probers.values() for node in nodes} == {"n1", "n2", "n3"}
 
 
 def test_silence_makes_suspect_and_nothing_worse() -> None:
@@ -324,93 +185,6 @@ def test_an_opinion_that_comes_late_or_not_at_all_does_nothing() -> None:
     assert prober.asked("a1", 7, now=cluster.now) is None
 
 
-def test_one_lost_node_costs_no_instance() -> None:
-    """Its instances are healthy at unknown age, beat elsewhere, and nobody is called down."""
-    cluster = three(*(f"a{at}" for at in range(60)))
-    cluster.homes = homes(cluster.state.agents, "n1", "n2", "n3")
-    cluster.run(10.0)
-    lost = [agent_id for agent_id, home in cluster.homes.items() if home == "n3"]
-    cluster.cut = {"n3"}
-    for agent_id in lost:
-        del cluster.homes[agent_id]
-    cluster.run(SILENT_SECONDS + 1.0)
-    ages = {cluster.seen(agent_id).age_ms(cluster.now) for agent_id in lost}
-    assert ages == {None}
-    assert cluster["n1"].live == {"n1", "n2"}
-    assert cluster.states() == {"healthy"}
-    cluster.homes.update(dict.fromkeys(lost, "n1"))
-    cluster.run(60.0)
-    assert cluster.states() == cluster.states("n2") == {"healthy"}
-    assert cluster.commands == []
-    cluster.cut = set()
-    cluster.run(3.0)
-    assert {cluster.seen(agent_id, "n3").home for agent_id in lost} == {"n1"}
-    assert cluster.states("n3") == {"healthy"}
-
-
-def test_a_cut_off_node_keeps_what_it_knew() -> None:
-    """It hears nobody and calls nobody down, though it reaches none and can ask none."""
-    cluster = three("a1", "b1")
-    cluster.homes = homes(["a1", "b1"], "n1", "n2")
-    cluster.run(10.0)
-    cluster.cut = {"n3"}
-    cluster.run(30.0)
-    assert cluster.states("n3") == {"healthy"}
-    assert cluster.seen("a1", "n3").basis == "own"
-    cluster.reachable = lambda node, agent_id: node != "n3"
-    cluster.run(60.0)
-    assert cluster.states("n3") == {"suspect"}
-    assert cluster["n3"].proposals() == ()
-    assert cluster.states("n1") == {"healthy"}
-
-
-def test_the_lease_follows_the_beats() -> None:
-    """An instance that beats to another node has one home, and its old one lets go."""
-    cluster = three("a1")
-    cluster.homes = {"a1": "n1"}
-    cluster.run(10.0)
-    cluster.homes = {"a1": "n2"}
-    cluster.run(30.0)
-    assert {cluster.seen("a1", node).home for node in cluster.nodes} == {"n2"}
-    assert cluster["n1"].tell(0, now=cluster.now).reports[0].beat == 0
-
-
-def test_many_lost_by_one_home_put_the_home_in_doubt() -> None:
-    """They stay candidates at reduced weight and are probed from elsewhere."""
-    cluster = three(*(f"a{at}" for at in range(30)))
-    cluster.homes = homes(cluster.state.agents, "n1", "n2", "n3")
-    cluster.run(10.0)
-    silent = [agent_id for agent_id, home in cluster.homes.items() if home == "n1"]
-    for agent_id in silent:
-        del cluster.homes[agent_id]
-    cluster.run(15.0)
-    for node in cluster.nodes:
-        assert {cluster.seen(a, node).state for a in silent} == {"suspect"}
-        assert {cluster.seen(a, node).use for a in silent} == {"reduced"}
-    cluster.probes.clear()
-    cluster.run(6.0)
-    assert "n1" not in {node for node, agent_id in cluster.probes if agent_id in silent}
-    cluster.homes.update(dict.fromkeys(silent, "n1"))
-    cluster.run(5.0)
-    assert cluster.states() == {"healthy"}
-    assert cluster.commands == []
-
-
-def test_a_node_alone_calls_a_few_down_but_doubts_itself_at_many() -> None:
-    """Without others it decides alone; when half of many fail it waits, for its own fault."""
-    few = alone(registered("a1", "b1"))
-    few.reachable = lambda node, agent_id: False
-    few.run(20.0)
-    assert few.states() == {"down"}
-    many = alone(registered(*(f"a{at}" for at in range(20))))
-    many.run(6.0)
-    many.reachable = lambda node, agent_id: False
-    many.run(30.0)
-    assert many.commands == []
-    many.run(DOUBT_SECONDS)
-    assert many.states() == {"down"}
-
-
 def test_what_was_taken_out_on_purpose_is_not_found_down() -> None:
     """An instance that updates or was disabled may be gone for as long as it takes."""
     cluster = three("a1", "b1")
@@ -420,39 +194,6 @@ def test_what_was_taken_out_on_purpose_is_not_found_down() -> None:
     cluster.run(60.0)
     assert cluster.commands == []
     assert (cluster.seen("a1").state, cluster.seen("b1").state) == ("updating", "disabled")
-
-
-def test_a_flap_is_held() -> None:
-    """An instance that falls again and again is a last resort until it is quiet."""
-    cluster = alone(registered(instance("a1", health=Health(type="none"))))
-    for _ in range(FALLS_MAX + 1):
-        cluster.beat("n1", "a1")
-        assert cluster.seen("a1").state == "healthy"
-        cluster.run(11.0)
-        assert cluster.seen("a1").state == "suspect"
-    cluster.homes = {"a1": "n1"}
-    cluster.run(5.0)
-    seen = cluster.seen("a1")
-    assert (seen.state, seen.is_beating) == ("suspect", True)
-    cluster.run(HOLD_SECONDS)
-    assert cluster.seen("a1").state == "healthy"
-
-
-def test_a_flap_between_up_and_down_is_held_down() -> None:
-    """The log isn't filled by one that comes and goes; a new registration is back at once."""
-    quick = ProbeRules(interval_ms=1_000, failures=1)
-    cluster = alone(set_to(registered("a1"), probes=quick))
-    cluster.run(2.0)
-    for _ in range(60):
-        cluster.reachable = lambda node, agent_id: False
-        cluster.run(2.0)
-        cluster.reachable = lambda node, agent_id: True
-        cluster.run(2.0)
-    # Up and down once for each fall that is free, and then once in each hold.
-    assert len(cluster.commands) <= 2 * (FALLS_MAX + 1) * (1 + 240 / HOLD_SECONDS)
-    assert len(cluster.commands) < 60
-    cluster.apply(Register(instance=instance("a1")))
-    assert cluster.seen("a1").state == "pending"
 
 
 def test_a_good_call_is_as_good_as_a_probe() -> None:
@@ -465,17 +206,6 @@ def test_a_good_call_is_as_good_as_a_probe() -> None:
         cluster["n1"].called("a1", now=cluster.now)
     assert cluster.commands == []
     assert (cluster.seen("a1").state, cluster.seen("a1").fault) == ("healthy", "timeout")
-
-
-def test_a_heartbeat_ahead_of_the_log_counts_when_the_log_comes() -> None:
-    """A node that hasn't applied a registration yet takes the beat of its instance all the same."""
-    cluster = three("a1")
-    cluster.beat("n1", "a1", Heartbeat(incarnation=2))
-    assert cluster.seen("a1").state == "pending"
-    cluster.apply(Register(instance=instance("a1")))
-    assert cluster.seen("a1").state == "healthy"
-    cluster.gossip()
-    assert cluster.seen("a1", "n3").state == "healthy"
 
 
 def test_what_is_gone_leaves_nothing() -> None:
@@ -511,17 +241,6 @@ def test_a_node_doesn_t_take_its_own_word() -> None:
     report = Report(agent_id="a1", incarnation=1, sequence=1, beat=1)
     cluster["n1"].take(Delta(node="n1", boot=9, sequence=1, reports=(report,)), now=cluster.now)
     assert cluster.seen("a1").state == "pending"
-
-
-def test_only_members_are_believed() -> None:
-    """What a node said that is no member any more counts for nothing."""
-    cluster = three("a1")
-    cluster.beat("n2", "a1")
-    cluster.gossip()
-    assert cluster.seen("a1").state == "healthy"
-    cluster["n1"].members(["n1", "n3"])
-    assert cluster.seen("a1").state == "pending"
-    assert cluster["n1"].live == {"n1", "n3"}
 
 
 def test_a_crowd_is_taken_in_turns() -> None:

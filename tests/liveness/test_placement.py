@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reachnode.liveness.placement import ranked, weight
+from tests.liveness.clusters import three
 
 nodes = st.sets(st.sampled_from([f"n{at}" for at in range(9)]), min_size=1)
 agent_ids = st.text("abc-.:_", min_size=1, max_size=8)
@@ -45,3 +46,16 @@ def test_the_work_is_shared() -> None:
     """Of three nodes each looks after about a third."""
     shares = Counter(ranked(f"agent-{at}", ["n1", "n2", "n3"])[0] for at in range(3_000))
     assert all(900 < share < 1_100 for share in shares.values())
+
+
+def test_each_instance_is_probed_by_one_node() -> None:
+    """The work is spread: an instance has one prober while the nodes hear each other."""
+    cluster = three(*(f"a{at}" for at in range(30)))
+    cluster.gossip()
+    cluster.run(20.0)
+    probers: dict[str, set[str]] = {}
+    for node, agent_id in cluster.probes:
+        probers.setdefault(agent_id, set()).add(node)
+    assert all(len(nodes) == 1 for nodes in probers.values())
+    assert set(probers) == set(cluster.state.agents)
+    assert {node for nodes in probers.values() for node in nodes} == {"n1", "n2", "n3"}

@@ -24,22 +24,9 @@ from reachnode.model.agents import Health, Instance
 from reachnode.model.capabilities import Capability
 from reachnode.model.liveness import ProbeOrder, Verdict
 from reachnode.model.settings import ProbeRules
-from tests.liveness.crowds import instance
+from tests.liveness.crowds import always, instance, middle, never
 
 RULES = ProbeRules()
-
-
-def always(agent_id: str) -> bool:
-    return True
-
-
-def never(agent_id: str) -> bool:
-    return False
-
-
-def middle() -> float:
-    """Return the draw that makes no jitter."""
-    return 0.5
 
 
 def looked(
