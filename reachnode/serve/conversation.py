@@ -9,7 +9,8 @@ from reachnode.errors import ReachError, RequestTimeout
 from reachnode.serve.answers import problem
 from reachnode.serve.dispatch import answer, headers_of
 from reachnode.serve.front import Front
-from reachnode.wire.http import HttpServer, Request
+from reachnode.wire.http import HttpServer
+from reachnode.wire.http_engines import Request
 from reachnode.world.network import STREAM_ERRORS, Stream
 
 IDLE_SECONDS = 60.0

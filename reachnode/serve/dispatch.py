@@ -11,7 +11,8 @@ from reachnode.serve.answers import Answer, problem
 from reachnode.serve.front import Front
 from reachnode.serve.inquiry import Inquiry
 from reachnode.serve.paths import find
-from reachnode.wire.http import Request, read_target
+from reachnode.wire.http_engines import Request
+from reachnode.wire.http_targets import read_target
 
 LOG = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from reachnode.errors import InvalidRequest, UnsupportedMediaType
 from reachnode.wire.documents import read_object
-from reachnode.wire.http import Request
+from reachnode.wire.http_engines import Request
 
 KEY_FORM = re.compile(r'"([\x20\x21\x23-\x5b\x5d-\x7e]{1,128})"|([\x21\x23-\x5b\x5d-\x7e]{1,128})')
 REVISION_FORM = re.compile(r'"([0-9]{1,18})"|([0-9]{1,18})')

@@ -10,7 +10,7 @@ from reachnode.serve.answers import Answer
 from reachnode.serve.front import Front
 from reachnode.serve.inquiry import Inquiry
 from reachnode.serve.reads import READ_QUERY
-from reachnode.wire.http import read_segment
+from reachnode.wire.http_targets import read_segment
 
 Handler = Callable[[Front, Inquiry], Awaitable[Answer]]
 

@@ -4,7 +4,7 @@ import pytest
 
 from reachnode.errors import InvalidRequest, ReachError, UnsupportedMediaType
 from reachnode.serve.inquiry import Inquiry
-from reachnode.wire.http import Request
+from reachnode.wire.http_engines import Request
 
 
 def inquiry(body: bytes = b"{}", query: dict[str, str] | None = None, **headers: str) -> Inquiry:
