@@ -116,7 +116,10 @@ def test_the_address_family_is_told_from_the_endpoints(
             for at, endpoint in enumerate(endpoints)
         ],
     }
-    document["capabilities"].append({"name": "p", "protocol": "pull"})
+    document["capabilities"] += [
+        {"name": "p", "protocol": "pull"},
+        {"name": "s", "protocol": "redis_stream", "endpoint": "orders"},
+    ]
     assert read_registration(document).instance.address_type == family
     said = read_registration({**document, "address_type": "dual"})
     assert said.instance.address_type == "dual"
