@@ -70,6 +70,14 @@ def test_only_a_majority_of_this_round_and_term_clears(
         assert ballot.is_cleared(3) == (len(granted) * 2 > voters_count)
 
 
+def test_half_is_no_majority() -> None:
+    """Of four voters two are too few."""
+    ballot = Ballot(voters_count=4)
+    asked(ballot)
+    assert not ballot.count("n2", PollAnswer(3, 1, True), term=3)
+    assert ballot.count("n3", PollAnswer(3, 1, True), term=3)
+
+
 def test_a_leader_ends_the_round() -> None:
     """Once a leader is heard, neither the answers under way nor the clearance count."""
     ballot = Ballot(voters_count=3)

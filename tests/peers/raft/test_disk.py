@@ -164,7 +164,10 @@ def test_a_journal_written_anew_keeps_the_order_of_the_rest() -> None:
     disk.submit(VOTE)
     disk.submit(CutTail(2))
     disk.settle(Performed(count=0, error=BROKEN, is_journal_suspect=True))
+    kicks: list[int] = []
+    disk.kick = lambda: kicks.append(disk.newest)
     disk.rewrite(REWRITE)
+    assert kicks == [4], "there is something to do"
     assert disk.take(0.0) == (VOTE, REWRITE, VOTE)
     assert not disk.is_journal_suspect
     disk.settle(Performed(count=2))

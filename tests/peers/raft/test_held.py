@@ -73,6 +73,13 @@ def test_no_part_of_an_acknowledgement_leaves_before_its_term_is_durable() -> No
     assert held.out(waiting(ack(4), 2), replace(durable, synced_index=0)) is None
 
 
+def test_the_durable_part_may_be_the_base_alone() -> None:
+    """As soon as the base and the term are durable, so much is said."""
+    held = held_by()
+    durable = Durable(done=2, synced_index=1, term=3, is_leader=False)
+    assert held.out(waiting(ack(7), 2), durable) == ack(1)
+
+
 def test_a_later_message_takes_the_place_of_an_earlier_one() -> None:
     """It says more; what leaves at once ends what waited."""
     held = held_by()
@@ -128,6 +135,17 @@ def test_a_leader_counts_no_more_than_it_has_itself() -> None:
     deposed = replace(leading, synced_index=8, is_leader=False)
     assert list(held.released_counts(deposed)) == []
     assert held.counters["held_counts"] == 2
+
+
+def test_the_same_acknowledgement_over_a_new_connection_takes_the_place_of_the_old() -> None:
+    """What was held for the connection that is gone would be dropped with it."""
+    links = Links()
+    held = held_by(links=links)
+    leading = Durable(done=0, synced_index=1, term=3, is_leader=True)
+    held.incoming(waiting(ack(7), 0), leading)
+    links.epochs["n2"] = 2
+    held.incoming(waiting(ack(7), 0, epoch=2), leading)
+    assert list(held.released_counts(replace(leading, synced_index=7))) == [("n2", ack(7))]
 
 
 def test_a_lesser_acknowledgement_does_not_displace_a_greater_one() -> None:

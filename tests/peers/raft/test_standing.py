@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
-from reachnode.peers.raft.disk import Note
+from reachnode.peers.raft.disk import Note, Performed
 from reachnode.peers.raft.failstop import FailStop
 from reachnode.peers.raft.identity import Identity
-from reachnode.peers.raft.loading import Loaded
+from reachnode.peers.raft.loading import Loaded, load
 from reachnode.peers.raft.messages import Greet
 from reachnode.peers.raft.safeguards import Safeguards
 from reachnode.peers.raft.settings import RaftSettings
@@ -80,6 +80,27 @@ def test_a_cluster_is_told_of_once_it_is_durable() -> None:
     assert {greets(cores[member])[-1].cluster_id for member in MEMBERS} == ids
 
 
+def test_a_disk_that_belongs_to_a_cluster_has_everything_else() -> None:
+    """Killed right after its identity was written, the node starts on it and runs."""
+    cores = Cores()
+    cores.start("n1", "n2")
+    node = cores["n3"]
+    node.start()
+    cores.rejoin("n3")
+    node.is_stalled = True
+    node.storage.perform(node.disk.take(0.0))
+    node.disk.settle(Performed(count=1))
+    node.core.synced()
+    cores.settle()
+    node.storage.perform(node.disk.take(0.0))
+    cores.stop("n3")
+    assert load(node.files).identity == node.core.standing.identity
+    assert node.core.standing.identity.cluster_id
+    cores.start("n3")
+    cores.run(1.0)
+    assert cores.agree()
+
+
 def test_a_directory_of_another_member_or_cluster_is_refused() -> None:
     """Started with it, the node stops and says whose it is."""
     membership = Cores().membership("n1")
@@ -112,6 +133,17 @@ def test_a_founder_that_leaves_is_waited_for_again() -> None:
 
 
 # --- who is let in
+
+
+def test_a_counted_disk_keeps_what_it_acknowledged_over_a_reconnect() -> None:
+    """Only a disk without a vote is counted for nothing."""
+    cores = three()
+    match = cores["n1"].raft.engine.match_index("n2")
+    assert match > 0
+    cores.disconnect("n1", "n2")
+    cores.connect("n1", "n2")
+    cores["n1"].hear("n2", cores["n2"].core.standing.greeting())
+    assert cores["n1"].raft.engine.match_index("n2") == match
 
 
 def test_a_member_of_another_cluster_is_shown_the_door() -> None:

@@ -171,6 +171,20 @@ def test_a_follower_that_acknowledges_less_than_the_log_holds_gets_a_snapshot() 
     assert cores.is_connected("n1", "n3")
 
 
+def test_a_follower_that_needs_the_base_itself_gets_a_snapshot() -> None:
+    """The base is a placeholder: its entry is gone."""
+    cores = three()
+    node = cores["n1"]
+    cores.stop("n3")
+    following = node.raft.engine.next_index("n3")
+    assert following is not None
+    node.propose()
+    cores.settle()
+    node.raft.journal.trim(following)
+    node.core.transfers.tend(node.sources.now())
+    assert node.raft.engine.next_index("n3") == node.raft.journal.end + 1
+
+
 def test_a_leader_that_is_deposed_sends_no_more() -> None:
     """What was under way is forgotten; the next leader sends its own."""
     cores, node = begun()
