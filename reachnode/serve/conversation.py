@@ -1,7 +1,6 @@
 """One client connection: requests in, answers out, each step within its time."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import trio
 
@@ -19,6 +18,7 @@ HEAD_SECONDS = 10.0
 """From the first byte of a request to the end of its head."""
 BODY_SECONDS = 30.0
 """From the end of the head to the end of the body."""
+PHASE_SECONDS = {"idle": IDLE_SECONDS, "head": HEAD_SECONDS, "body": BODY_SECONDS}
 SEND_SECONDS = 30.0
 """For an answer to be taken."""
 LINGER_SECONDS = 1.0
@@ -27,29 +27,46 @@ RECEIVE_BYTES_MAX = 64 * 1024
 
 
 class WaitingRoom:
-    """Conversations between two requests: nobody misses one that ends here."""
+    """Conversations that lack a whole request: whoever ends one takes no answer from anybody."""
 
     def __init__(self) -> None:
         self.is_short = False
-        """Whether a newcomer waits for a place: whoever comes in may have to go at once."""
-        self._scopes: dict[trio.CancelScope, None] = {}
+        """Whether a newcomer waits for a place and nobody could be let go for it yet."""
+        self._idle: dict[trio.CancelScope, None] = {}
+        self._begun: dict[trio.CancelScope, None] = {}
+        """Those of which a part of a request came."""
 
     def __len__(self) -> int:
-        return len(self._scopes)
+        return len(self._idle) + len(self._begun)
 
-    def enter(self, scope: trio.CancelScope) -> None:
-        """Take in a conversation, by the scope that ends it."""
-        self._scopes[scope] = None
+    def enter(self, scope: trio.CancelScope, *, is_idle: bool) -> None:
+        """Take in a conversation, by the scope that ends it, or note that it got further."""
+        self.leave(scope)
+        room = self._idle if is_idle else self._begun
+        room[scope] = None
         if self.is_short:
-            self.let_go(1)
+            self.make_room()
 
     def leave(self, scope: trio.CancelScope) -> None:
         """Let a conversation go on."""
-        self._scopes.pop(scope, None)
+        self._idle.pop(scope, None)
+        self._begun.pop(scope, None)
 
-    def let_go(self, count: int | None = None) -> None:
-        """End the conversations that have waited longest; all when None."""
-        for scope in list(self._scopes)[:count]:
+    def make_room(self) -> None:
+        """End one conversation for a newcomer: one that is idle, else one that is slow.
+
+        The one that has waited longest goes. With nobody there, whoever comes next does.
+        """
+        for scope in (*self._idle, *self._begun):
+            if not scope.cancel_called:
+                scope.cancel()
+                self.is_short = False
+                return
+        self.is_short = True
+
+    def let_idle_go(self) -> None:
+        """End every conversation that asks nothing."""
+        for scope in list(self._idle):
             scope.cancel()
 
 
@@ -60,7 +77,7 @@ class Conversation:
         front: Who answers.
         stream: The connection; the caller closes it.
         must_close: Whether the connection ends with the next answer.
-        waiting: Where it is between two requests.
+        waiting: Where it is until its request is whole.
     """
 
     def __init__(
@@ -116,39 +133,41 @@ class Conversation:
             RequestTimeout: It began and didn't arrive whole in time.
             ReachError: It is none.
         """
-        now = self._front.sources.now
-        deadline = now() + (IDLE_SECONDS if self._http.is_idle else HEAD_SECONDS)
-        is_body_due = False
-        while (request := self._http.next_request()) is None:
-            if self._http.has_head and not is_body_due:
-                is_body_due, deadline = True, now() + BODY_SECONDS
-            was_idle = self._http.is_idle
-            with self._within(deadline, is_idle=was_idle) as scope:
-                if go_on := self._http.take_go_on():
-                    await self._stream.send(go_on)
-                data = await self._stream.receive(RECEIVE_BYTES_MAX)
-            if scope.cancelled_caught and not was_idle:
-                raise RequestTimeout("the request didn't arrive whole in time")
-            if scope.cancelled_caught or not data:
-                return None
-            if was_idle:
-                deadline = now() + HEAD_SECONDS
-            self._http.receive(data)
-        return request
-
-    @contextmanager
-    def _within(self, deadline: float, *, is_idle: bool) -> Iterator[trio.CancelScope]:
-        """Bound a wait; one between two requests may be cut short by others."""
-        with trio.CancelScope(deadline=deadline) as scope:
-            if is_idle:
-                self._waiting.enter(scope)
+        phase = ""
+        with trio.CancelScope() as scope:
             try:
-                yield scope
+                while (request := self._http.next_request()) is None:
+                    if phase != (phase := self._phase()):
+                        scope.deadline = self._front.sources.now() + PHASE_SECONDS[phase]
+                        self._waiting.enter(scope, is_idle=phase == "idle")
+                    if go_on := self._http.take_go_on():
+                        await self._stream.send(go_on)
+                    data = await self._stream.receive(RECEIVE_BYTES_MAX)
+                    if not data:
+                        return None
+                    self._http.receive(data)
             finally:
                 self._waiting.leave(scope)
+            if scope.cancel_called:  # It was let go too late: somebody else has to.
+                self._waiting.is_short = True
+            return request
+        is_late = self._front.sources.now() >= scope.deadline
+        if phase != "idle" and is_late:
+            raise RequestTimeout("the request didn't arrive whole in time")
+        return None
+
+    def _phase(self) -> str:
+        """Return how far the next request has come."""
+        if self._http.has_head:
+            return "body"
+        return "idle" if self._http.is_idle else "head"
 
     async def _linger(self) -> None:
         """Pass over what a refused client still sends."""
-        with trio.move_on_after(LINGER_SECONDS):
-            while await self._stream.receive(RECEIVE_BYTES_MAX):
-                pass
+        with trio.move_on_after(LINGER_SECONDS) as scope:
+            self._waiting.enter(scope, is_idle=True)
+            try:
+                while await self._stream.receive(RECEIVE_BYTES_MAX):
+                    pass
+            finally:
+                self._waiting.leave(scope)

@@ -56,6 +56,8 @@ class Front:
         """Answers so far, by status."""
         self.connections_count = 0
         """Connections open now."""
+        self.accept_failures: Callable[[], int] = lambda: 0
+        """Gives how often a connection could not be accepted; the client port sets it."""
 
     def is_catching_up(self) -> bool:
         """Return whether the table may still lack what this node's own disk held.

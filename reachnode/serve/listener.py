@@ -16,8 +16,8 @@ class ClientPort:
         front: Who answers.
         listener: Bound already; closed here.
         drain_seconds: How long conversations may go on after `stop`.
-        connections_max: At most so many are talked to at once. One newcomer more makes whoever
-            has nothing to ask go; the others wait in the system's queue.
+        connections_max: At most so many are talked to at once. One newcomer more makes one go
+            that has nothing to ask or is slow to; the others wait in the system's queue.
     """
 
     def __init__(
@@ -34,6 +34,7 @@ class ClientPort:
         self._free = trio.Semaphore(connections_max)
         self._waiting = WaitingRoom()
         self._accepting = trio.CancelScope()
+        front.accept_failures = lambda: listener.accept_failures
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Accept until `stop`; return once every conversation ended or time is up."""
@@ -43,7 +44,7 @@ class ClientPort:
                 with self._accepting:
                     await self._accept(nursery)
                 await self._listener.aclose()
-                self._waiting.let_go()
+                self._waiting.let_idle_go()
                 nursery.cancel_scope.deadline = trio.current_time() + self._drain_seconds
         finally:
             with trio.CancelScope(shield=True):
@@ -66,10 +67,9 @@ class ClientPort:
             nursery.start_soon(self._serve, stream)
 
     async def _make_room(self) -> None:
-        """Take a place for a newcomer, from whoever has nothing to ask if need be."""
+        """Take a place for a newcomer, from whoever has no whole request if need be."""
         if self._free.value == 0:
-            self._waiting.is_short = True
-            self._waiting.let_go(1)
+            self._waiting.make_room()
         try:
             await self._free.acquire()
         finally:

@@ -45,6 +45,7 @@ def lines(front: Front) -> Iterator[str]:
     yield from counts("raft_", status.counters)
     yield from counts("link_", front.link_counters())
     yield from gauge("http_connections", "Client connections open.", front.connections_count)
+    yield from counts("http_", {"accept_failures": front.accept_failures()})
     yield from answers(front)
 
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 import trio
 
-from reachnode.serve.conversation import WaitingRoom
+from reachnode.serve.conversation import Conversation, WaitingRoom
 from reachnode.wire.http import GO_ON
-from tests.fakes import MemoryStream
+from tests.fakes import MemoryStream, stream_pair
 from tests.serve.client import read_answer, request_bytes
 from tests.serve.local_replica import LocalReplica, front_of, talk
 
@@ -137,7 +137,7 @@ async def test_a_waiting_client_is_told_to_go_on() -> None:
 
 
 async def test_one_that_only_waits_can_be_let_go() -> None:
-    """Between requests a conversation may be ended by others; within one it may not."""
+    """Between requests a conversation is ended when the node stops; within one it isn't."""
     waiting = WaitingRoom()
     async with trio.open_nursery() as nursery:
         client = talk(nursery, front_of(LocalReplica()), waiting)
@@ -145,17 +145,73 @@ async def test_one_that_only_waits_can_be_let_go() -> None:
         assert read_answer(await client.receive(65536)).status == 200
         await trio.testing.wait_all_tasks_blocked()
         assert len(waiting) == 1
-        waiting.let_go()
+        waiting.let_idle_go()
         assert await read_all(client) == b""
     assert len(waiting) == 0
     async with trio.open_nursery() as nursery:
         client = talk(nursery, front_of(LocalReplica()), waiting)
         await client.send(GET[:10])
         await trio.testing.wait_all_tasks_blocked()
-        assert len(waiting) == 0
+        waiting.let_idle_go()
         await client.send(GET[10:])
         assert read_answer(await client.receive(65536)).status == 200
         await client.aclose()
+
+
+@pytest.mark.parametrize("sent", [b"", GET[:10], request_bytes("PUT", "/", {"a": 1})[:-2]])
+async def test_one_that_is_slow_makes_room(autojump_clock: Any, sent: bytes) -> None:
+    """For a newcomer a request that isn't whole is given up, closed without a word."""
+    waiting = WaitingRoom()
+    async with trio.open_nursery() as nursery:
+        client = talk(nursery, front_of(LocalReplica()), waiting)
+        await client.send(sent)
+        await trio.testing.wait_all_tasks_blocked()
+        waiting.make_room()
+        assert await read_all(client) == b""
+    assert trio.current_time() == 0.0
+
+
+async def test_one_that_lingers_makes_room(autojump_clock: Any) -> None:
+    """A refused client keeps nobody out while its bytes are passed over."""
+    waiting = WaitingRoom()
+    async with trio.open_nursery() as nursery:
+        client = talk(nursery, front_of(LocalReplica()), waiting)
+        await client.send(b"what\r\n\r\n")
+        assert read_answer(await client.receive(65536)).status == 400
+        await trio.testing.wait_all_tasks_blocked()
+        waiting.make_room()
+        assert await read_all(client) == b""
+    assert trio.current_time() == 0.0
+
+
+async def test_one_that_was_let_go_too_late_is_answered() -> None:
+    """A request that became whole meanwhile is served, and somebody else has to go."""
+    waiting = WaitingRoom()
+    async with trio.open_nursery() as nursery:
+        client, server = stream_pair()
+        room = RoomMaker(server, waiting)
+        conversation = Conversation(
+            front_of(LocalReplica()), room, must_close=lambda: waiting.is_short, waiting=waiting
+        )
+        nursery.start_soon(conversation.run)
+        await client.send(GET)
+        got = read_answer(await client.receive(65536))
+        assert (got.status, got.headers["connection"]) == (200, "close")
+
+
+class RoomMaker:
+    """A stream on which a request arrives in the very moment somebody is let go."""
+
+    def __init__(self, stream: MemoryStream, waiting: WaitingRoom) -> None:
+        self._stream = stream
+        self._waiting = waiting
+        self.send = stream.send
+        self.aclose = stream.aclose
+
+    async def receive(self, max_bytes: int) -> bytes:
+        data = await self._stream.receive(max_bytes)
+        self._waiting.make_room()
+        return data
 
 
 async def test_the_last_answer_says_so() -> None:
@@ -166,17 +222,27 @@ async def test_the_last_answer_says_so() -> None:
         assert read_answer(await read_all(client)).headers["connection"] == "close"
 
 
-async def test_who_comes_in_while_places_are_short_may_have_to_go() -> None:
-    """The longest waiting goes first, and whoever becomes idle while a newcomer waits."""
+async def test_who_goes_first() -> None:
+    """The idle before the slow, and of each the one that has waited longest."""
     room = WaitingRoom()
-    first, second = trio.CancelScope(), trio.CancelScope()
-    room.enter(first)
-    room.enter(second)
-    assert not first.cancel_called
-    room.is_short = True
-    room.enter(trio.CancelScope())
-    assert (first.cancel_called, second.cancel_called) == (True, False)
-    room.leave(first)
-    room.leave(first)
-    room.let_go(1)
-    assert second.cancel_called
+    slow, first, second, late = (trio.CancelScope() for _ in range(4))
+    room.enter(first, is_idle=True)
+    room.enter(slow, is_idle=True)
+    room.enter(slow, is_idle=False)
+    room.enter(second, is_idle=True)
+    seen = []
+    for _ in range(4):
+        room.make_room()
+        seen.append([one.cancel_called for one in (first, second, slow)] + [room.is_short])
+    assert seen == [
+        [True, False, False, False],
+        [True, True, False, False],
+        [True, True, True, False],
+        [True, True, True, True],
+    ]
+    room.enter(late, is_idle=False)
+    assert late.cancel_called
+    assert not room.is_short
+    room.leave(late)
+    room.leave(late)
+    assert len(room) == 3

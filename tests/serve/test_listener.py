@@ -72,6 +72,7 @@ async def test_many_are_served_at_once() -> None:
         for client in reversed(clients):
             assert await there.ask(client) == 200
         assert there.front.connections_count == 5
+        assert there.front.accept_failures() == 0
     assert there.front.connections_count == 0
 
 
@@ -96,6 +97,18 @@ async def test_silent_clients_keep_nobody_out(autojump_clock: Any) -> None:
         for _ in range(10):
             await there.connect()
         assert await there.ask(await there.connect()) == 200
+        assert trio.current_time() == 0.0
+
+
+async def test_slow_clients_keep_nobody_out(autojump_clock: Any) -> None:
+    """Requests that never become whole fill every place, and one that is whole is answered."""
+    async with place(connections_max=3) as there:
+        for sent in (GET[:5], GET[:30], request_bytes("PUT", "/", {"a": 1})[:-1]) * 2:
+            await (await there.connect()).send(sent)
+            await trio.testing.wait_all_tasks_blocked()
+        client = await there.connect()
+        assert await there.ask(client) == 200
+        assert await there.ask(client) == 200
         assert trio.current_time() == 0.0
 
 

@@ -12,6 +12,7 @@ async def test_figures_are_shown() -> None:
     """Consensus, links and this front are on one page that Prometheus reads."""
     front = front_of(LocalReplica(), {"accepted": 2})
     front.answers_count[200] = 5
+    front.accept_failures = lambda: 4
     got = await ask(front, "GET", "/metrics")
     assert got.headers["content-type"].startswith("text/plain; version=0.0.4")
     lines = got.body.decode().splitlines()
@@ -25,6 +26,7 @@ async def test_figures_are_shown() -> None:
         "reachnode_raft_appends_total 7",
         "reachnode_link_accepted_total 2",
         'reachnode_http_answers_total{status="200"} 5',
+        "reachnode_http_accept_failures_total 4",
     ):
         assert line in lines
     figure = re.compile(r'[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [0-9.e+-]+')
