@@ -16,7 +16,7 @@ from reachnode.model.address import Address
 from reachnode.model.config import NodeConfig
 from reachnode.node.ports import RunningReplica
 from reachnode.serve.front import About, Front
-from reachnode.serve.listener import ClientPort
+from reachnode.serve.listener import CONNECTIONS_MAX, ClientPort
 from reachnode.world.network import Listener, Network
 from reachnode.world.sources import Sources
 
@@ -49,6 +49,7 @@ class Node:
         network: Where its clients come from.
         sources: Time and identifiers.
         told: Whom it tells of its life.
+        connections_max: How many clients may be connected at once.
     """
 
     def __init__(
@@ -59,12 +60,14 @@ class Node:
         network: Network,
         sources: Sources,
         told: Told,
+        connections_max: int = CONNECTIONS_MAX,
     ) -> None:
         self._config = config
         self._replica = replica
         self._network = network
         self._sources = sources
         self._told = told
+        self._connections_max = connections_max
 
     async def run(self, signals: AsyncIterator[int]) -> None:
         """Run until the first signal, then drain.
@@ -78,7 +81,12 @@ class Node:
         """
         listener = await self._listen()
         front = self._front(listener.address)
-        port = ClientPort(front, listener, drain_seconds=self._config.drain_seconds)
+        port = ClientPort(
+            front,
+            listener,
+            drain_seconds=self._config.drain_seconds,
+            connections_max=self._connections_max,
+        )
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._heed, signals, port)
             peer_address: Address = await nursery.start(self._replica.run)

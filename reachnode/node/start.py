@@ -23,6 +23,7 @@ from reachnode.peers.raft.failstop import FailStop
 from reachnode.peers.raft.replica import Replica, Surroundings
 from reachnode.peers.raft.settings import RaftSettings
 from reachnode.peers.secrets import ClusterSecrets, SecretError
+from reachnode.serve.listener import CONNECTIONS_MAX
 from reachnode.world.files import DirectoryInUse, Files, SystemFiles
 from reachnode.world.network import Network, SystemNetwork
 from reachnode.world.sources import Sources, SystemSources
@@ -30,6 +31,8 @@ from reachnode.world.sources import Sources, SystemSources
 LOG = logging.getLogger(__name__)
 EXIT_OK = 0
 EXIT_FAILED = 1
+FILES_RESERVED = 48
+"""Open files that clients don't get."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +130,7 @@ async def run_node(parts: Parts, make_replica: MakeReplica, out: TextIO) -> None
             network=parts.network,
             sources=parts.sources,
             told=told,
+            connections_max=clients_max(resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
         )
         await node.run(signals)
 
@@ -187,6 +191,17 @@ def allow_many_files() -> None:
     """Raise the soft limit on open files to the hard one: connections are files."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def clients_max(files_max: int) -> int:
+    """Return how many clients may be connected at once where so many files may be open.
+
+    Some are kept for the disk and the peers: a node that can't write its journal is no help
+    to anybody.
+    """
+    if files_max == resource.RLIM_INFINITY:
+        return CONNECTIONS_MAX
+    return min(max(files_max - FILES_RESERVED, 1), CONNECTIONS_MAX)
 
 
 def ended(error: BaseException) -> int:

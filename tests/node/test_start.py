@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import resource
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from reachnode.model.config import ConfigError, NodeConfig
 from reachnode.node.ports import RunningReplica as RunningReplicaPort
 from reachnode.node.start import (
     Parts,
+    clients_max,
     ended,
     make_replica,
     open_data_dir,
@@ -111,6 +113,15 @@ def test_damage_rules_over_what_comes_with_it() -> None:
     """Of several errors the most telling gives the status."""
     stop = FailStop(72, "vote_damaged", "x")
     assert ended(ExceptionGroup("", [OSError("y"), ExceptionGroup("", [stop])])) == 72
+
+
+@pytest.mark.parametrize(
+    ("files_max", "connections"),
+    [(256, 208), (1 << 20, 1000), (resource.RLIM_INFINITY, 1000), (20, 1)],
+)
+def test_clients_leave_files_to_the_node(files_max: int, connections: int) -> None:
+    """However few files may be open, the disk and the peers get theirs."""
+    assert clients_max(files_max) == connections
 
 
 def test_a_secret_is_needed_only_with_peers(tmp_path: Path) -> None:
