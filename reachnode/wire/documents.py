@@ -7,7 +7,9 @@ them with a warning.
 
 import difflib
 import functools
+import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import UnionType
@@ -16,11 +18,14 @@ from typing import Any, TypeVar, Union, get_args, get_origin
 import msgspec
 
 from reachnode.errors import InvalidRequest, ReachError, error_of
-from reachnode.model.words import Problem
+from reachnode.model.words import Problem, shown
 
 T = TypeVar("T")
 PLACE = re.compile(r"^(.*?)(?: - at `\$\.?(.*)`)?$", re.DOTALL)
 DEPTH_MAX = 64
+COLON = b":"
+BRACKETS = bytes.maketrans(b"{}", b"[]")
+BESIDE = bytes(set(range(256)) - set(b"{}[]:"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,14 +46,19 @@ def read_json(body: bytes) -> Any:
     """Return the JSON document of a body.
 
     Raises:
-        InvalidRequest: It is none, or nests too deeply.
+        InvalidRequest: It is none, nests too deeply, or says a name twice in one object:
+            programs differ in which of the two they take.
     """
     try:
         document = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidRequest(f"the body is no JSON in UTF-8: {error}") from None
-    if depth_of(document) > DEPTH_MAX:
+    shape = shape_of(body)
+    if depth_of(shape) > DEPTH_MAX:
         raise InvalidRequest(f"the body nests deeper than {DEPTH_MAX} levels")
+    names_count = shape.count(COLON)
+    if names_count and names_count != shape_of(msgspec.json.encode(document)).count(COLON):
+        raise InvalidRequest(f"{shown(twice_said(body))} stands twice in one object")
     return document
 
 
@@ -64,17 +74,36 @@ def read_object(body: bytes) -> dict[str, Any]:
     return document
 
 
-def depth_of(document: object) -> int:
-    """Return how many containers are inside one another; 0 for a plain value."""
-    deepest = 0
-    waiting = [(document, 1)]
-    while waiting:
-        one, depth = waiting.pop()
-        if isinstance(one, dict | list):
-            deepest = max(deepest, depth)
-            inside = one.values() if isinstance(one, dict) else one
-            waiting.extend((value, depth + 1) for value in inside)
-    return deepest
+def shape_of(text: bytes) -> bytes:
+    """Return the brackets and colons of a JSON text outside its strings; braces are brackets.
+
+    What is big is looked at by the few steps that cost nothing in Python.
+    """
+    if b"\\" in text:
+        text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
+    return b"".join(text.split(b'"')[::2]).translate(BRACKETS, BESIDE)
+
+
+def depth_of(shape: bytes) -> int:
+    """Return how many containers are inside one another; at most one more than the limit."""
+    rest = shape.replace(COLON, b"")
+    depth = 0
+    while rest and depth <= DEPTH_MAX:
+        rest = rest.replace(b"[]", b"")
+        depth += 1
+    return depth
+
+
+def twice_said(body: bytes) -> str:
+    """Return a name that stands twice in one object of a JSON text."""
+    found: list[str] = []
+
+    def look(pairs: list[tuple[str, Any]]) -> None:
+        names = Counter(name for name, _ in pairs)
+        found.extend(name for name, count in names.items() if count > 1)
+
+    json.loads(body, object_pairs_hook=look, parse_int=str, parse_float=str)
+    return found[0]
 
 
 def strays(document: object, kind: Any, *, at: str = "") -> Iterator[Stray]:

@@ -1,5 +1,7 @@
 """Reading JSON documents into nouns."""
 
+import contextlib
+import json
 from typing import Any
 
 import msgspec
@@ -19,6 +21,7 @@ from reachnode.wire.documents import (
     read_json,
     read_object,
     refuse_strays,
+    shape_of,
     strays,
     to_noun,
     without,
@@ -46,11 +49,60 @@ def test_what_is_no_json_is_refused(body: bytes) -> None:
         read_json(body)
 
 
-def test_a_document_may_nest_sixty_four_levels() -> None:
-    """The limit itself is allowed."""
-    assert depth_of(read_json(b"[" * DEPTH_MAX + b"]" * DEPTH_MAX)) == DEPTH_MAX
-    assert depth_of(1) == 0
-    assert depth_of({"a": [1], "b": {}}) == 2
+@pytest.mark.parametrize("pair", [b"[]", b'{"a":', b'[{"":[', b'["]",'])
+def test_a_document_may_nest_sixty_four_levels(pair: bytes) -> None:
+    """The limit itself is allowed, one level more is not."""
+    opened = pair.removesuffix(b"]")
+    level = opened.replace(b'"]"', b"").count(b"[") + opened.count(b"{")
+    closed = b"".join(b"]" if one == ord("[") else b"}" for one in opened[::-1] if one in b"[{")
+    for times, fits in ((DEPTH_MAX // level, True), (DEPTH_MAX // level + 1, False)):
+        body = opened * times + b"1" + closed * times
+        with contextlib.nullcontext() if fits else pytest.raises(InvalidRequest, match="deeper"):
+            read_json(body)
+
+
+texts = st.text(st.sampled_from('"\\[]{}:,a é'), max_size=6)
+json_documents = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | texts,
+    lambda inside: st.lists(inside, max_size=4) | st.dictionaries(texts, inside, max_size=4),
+    max_leaves=20,
+)
+
+
+def nested(document: Any) -> int:
+    """Return how many containers are inside one another, counted plainly."""
+    if isinstance(document, dict):
+        document = list(document.values())
+    return 1 + max(map(nested, document), default=0) if isinstance(document, list) else 0
+
+
+@given(document=json_documents, is_ascii=st.booleans())
+def test_the_depth_is_read_off_the_brackets(document: Any, *, is_ascii: bool) -> None:
+    """Whatever stands in strings, the shape tells depth and names."""
+    body = json.dumps(document, ensure_ascii=is_ascii).encode()
+    assert depth_of(shape_of(body)) == nested(document)
+    assert read_json(body) == document
+
+
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        (b'{"a": 1, "a": 1}', "'a'"),
+        (b'{"a": 1, "\\u0061": 2}', "'a'"),
+        (b'[{"b": {"c": 1, "d": [], "c": {}}}]', "'c'"),
+        (b'{"": 1, "x": "\\":", "": 1e5}', "''"),
+        (b'{"a":%b, "a":2}' % (b"9" * 4000), "'a'"),
+    ],
+)
+def test_a_name_said_twice_is_refused(body: bytes, name: str) -> None:
+    """Which of the two is meant nobody knows, however the name is spelled."""
+    with pytest.raises(InvalidRequest) as caught:
+        read_json(body)
+    assert caught.value.why == f"{name} stands twice in one object"
 
 
 def test_an_object_is_demanded() -> None:
