@@ -1,11 +1,11 @@
 """Instances: register, show, list, announce a state, take leave."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from reachnode.errors import AgentIdInUse, InvalidRequest, UnknownAgent
-from reachnode.model.agents import Instance
+from reachnode.model.agents import NUMBER_MAX, Instance
 from reachnode.registry.commands import AnnouncedState, Deregister, Register, SetAgentState
 from reachnode.registry.queries import record_of, records
 from reachnode.registry.state import Record, Standing, State
@@ -25,7 +25,7 @@ class StateWish(msgspec.Struct, frozen=True, kw_only=True):
     """The body that announces a state."""
 
     state: AnnouncedState
-    incarnation: int | None = None
+    incarnation: Annotated[int, msgspec.Meta(ge=0, le=NUMBER_MAX)] | None = None
 
 
 async def register(front: Front, inquiry: Inquiry) -> Answer:
@@ -57,16 +57,20 @@ def seen_incarnation(state: State, registration: Registration) -> int | None:
 
     Raises:
         AgentIdInUse: Another holds the id.
+        InvalidRequest: No incarnation can be what it says.
     """
+    said = registration.incarnation
+    if said is not None and not 0 <= said <= NUMBER_MAX:
+        raise InvalidRequest(f"incarnation must be a whole number from 0 to {NUMBER_MAX}")
     if registration.replaces_any:
         return None
     instance = registration.instance
     record = record_of(state, instance.agent_id)
     if record is None:
-        return registration.incarnation or 0
+        return said or 0
     old = record.instance
-    if registration.incarnation is not None:
-        return registration.incarnation
+    if said is not None:
+        return said
     if endpoints(old) == endpoints(instance):
         return old.incarnation
     raise AgentIdInUse(

@@ -29,9 +29,12 @@ class Inquiry:
         """Return the JSON object of the body.
 
         Raises:
-            UnsupportedMediaType: The body says it is something else.
+            UnsupportedMediaType: The body says it is something else, or is compressed.
             InvalidRequest: It isn't one.
         """
+        coding = self.request.headers.get("content-encoding", "identity")
+        if coding.lower() != "identity":
+            raise UnsupportedMediaType(f"{coding!r} is not decoded here; send the body as it is")
         said = self.request.headers.get("content-type", "application/json")
         if not JSON_TYPE.fullmatch(said.partition(";")[0].strip()):
             raise UnsupportedMediaType(f"{said!r} is not read here; send application/json")

@@ -3,6 +3,7 @@
 from typing import Any
 
 from reachnode.errors import InvalidRequest
+from reachnode.model.agents import NUMBER_MAX
 from reachnode.model.settings import Settings, settings_problems
 from reachnode.registry.commands import PutSettings
 from reachnode.serve.answers import Answer, document
@@ -53,8 +54,8 @@ def expected_revision(inquiry: Inquiry, said: Any) -> int | None:
     expected = inquiry.expected_revision()
     if said is None:
         return expected
-    if type(said) is not int or said < 0:
-        raise InvalidRequest("revision must be a whole number from 0 up")
+    if type(said) is not int or not 0 <= said <= NUMBER_MAX:
+        raise InvalidRequest(f"revision must be a whole number from 0 to {NUMBER_MAX}")
     if expected not in (None, said):
         raise InvalidRequest(f"If-Match says revision {expected}, the body {said}")
     return said

@@ -8,6 +8,12 @@ import trio
 from reachnode.model.address import Address
 from reachnode.model.membership import MemberStatus, ReplicaStatus, Unknown
 from reachnode.registry.apply import apply
+from reachnode.registry.codec import (
+    decode_envelope,
+    decode_outcome,
+    encode_envelope,
+    encode_outcome,
+)
 from reachnode.registry.commands import Command, Envelope, ReplaceMember
 from reachnode.registry.outcomes import Applied, Refused
 from reachnode.registry.state import State, genesis
@@ -71,9 +77,10 @@ class LocalReplica:
         envelope = Envelope(
             request_id=request_id or f"own-{index}", since_index=self.applied_index, command=command
         )
-        self.state, outcome = apply(self.state, index, envelope)
+        # Through its bytes: what can't be written to a log is no change.
+        self.state, outcome = apply(self.state, index, decode_envelope(encode_envelope(envelope)))
         self.applied_index = index
-        return outcome
+        return decode_outcome(encode_outcome(outcome))
 
     async def read_fence(self, *, deadline: float) -> int | Refused | Unknown:
         await trio.lowlevel.checkpoint()

@@ -82,6 +82,16 @@ async def test_an_old_incarnation_does_not_replace_a_newer() -> None:
     assert (got.status, got.json["code"]) == (409, "agent_id_in_use")
 
 
+@pytest.mark.parametrize("incarnation", [-1, 2**53 + 1, 10**30])
+@pytest.mark.parametrize("more", [{}, {"replace": True}])
+async def test_no_instance_has_such_an_incarnation(incarnation: int, more: dict[str, Any]) -> None:
+    """A number that no log can hold is refused before it is proposed."""
+    replica = LocalReplica()
+    got = await ask(front_of(replica), "POST", "/register", body(incarnation=incarnation, **more))
+    assert (got.status, got.json["code"]) == (400, "invalid_request")
+    assert replica.proposed == []
+
+
 async def test_a_wrong_registration_is_refused_with_the_place() -> None:
     """Nothing is proposed, and the caller learns where it is wrong."""
     replica = LocalReplica()
@@ -121,7 +131,15 @@ async def test_a_state_is_announced() -> None:
 
 
 @pytest.mark.parametrize(
-    "wish", [{"state": "gone"}, {}, {"state": "updating", "forse": True}, {"state": 1}]
+    "wish",
+    [
+        {"state": "gone"},
+        {},
+        {"state": "updating", "forse": True},
+        {"state": 1},
+        {"state": "updating", "incarnation": 10**30},
+        {"state": "updating", "incarnation": -1},
+    ],
 )
 async def test_another_state_is_refused(wish: dict[str, Any]) -> None:
     """Words that mean nothing change nothing."""

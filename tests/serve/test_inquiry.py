@@ -35,6 +35,14 @@ def test_another_type_is_refused(kind: str) -> None:
         inquiry(content_type=kind).document()
 
 
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd", "gzip, gzip", "", "x"])
+def test_a_compressed_body_is_refused(coding: str) -> None:
+    """A small body that grows is no way around the limit."""
+    with pytest.raises(UnsupportedMediaType):
+        inquiry(content_encoding=coding).document()
+    assert inquiry(content_encoding="Identity").document() == {}
+
+
 def test_whole_numbers_of_the_query() -> None:
     """A number is read, its absence is None, anything else is refused."""
     assert inquiry(query={"n": "007"}).whole_number("n") == 7

@@ -46,6 +46,7 @@ async def test_a_guard_keeps_a_change_that_came_between(guard: str) -> None:
         ({"probes": {"failures": 0}}, {}, "probes.failures: 0 isn't"),
         ({"revision": "1"}, {}, "revision must be"),
         ({"revision": True}, {}, "revision must be"),
+        ({"revision": 10**30}, {}, "revision must be"),
         ({"revision": 1}, {"If_Match": "2"}, "If-Match says revision 2, the body 1"),
         ({}, {"If_Match": "x"}, "If-Match must be"),
         ([], {}, "must be a JSON object"),
