@@ -11,6 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -31,7 +32,7 @@ class Worker:
     """One worker process; asked from one thread at a time."""
 
     def __init__(self, hash_seed: str) -> None:
-        self._process = subprocess.Popen(  # noqa: S603 - our own module, by our own interpreter
+        self._process = subprocess.Popen(
             [sys.executable, "-m", "sim.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -67,7 +68,8 @@ class Worker:
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
-                pipe.close()
+                with suppress(BrokenPipeError):  # What it was still to be asked.
+                    pipe.close()
 
 
 class Crew:

@@ -69,7 +69,7 @@ class Forgetting:
         ):
             return
         one = world.members[member]
-        if one.core is None or one.incarnation != incarnation:
+        if not one.is_alive or one.incarnation != incarnation:
             return
         self._chaos.faults["older_disk"] += 1
         world.trace("older disk", member)

@@ -15,6 +15,8 @@ from reachnode.registry.apply import apply_batch
 from reachnode.registry.snapshot import digest_of, dump
 from reachnode.registry.state import genesis
 from sim.circumstances import Circumstances, draw_circumstances
+from sim.recorded import searched
+from sim.trials import TRIALS
 from sim.world import REQUESTS_MAX, World
 
 Answer = Mapping[str, Any]
@@ -26,6 +28,7 @@ def circumstances_of(
     """Return a seed's circumstances.
 
     Args:
+        seed: Draws what is not fixed.
         fixed: What overrules the draw, by field.
         off: Safeguards to switch off.
     """
@@ -56,6 +59,16 @@ def hunt(seed: int, fixed: Mapping[str, Any], off: list[str]) -> Answer:
     return {"violation": violations[0] if violations else None}
 
 
+def attempt(trial: str, seed: int, off: list[str]) -> Answer:
+    """Return the first violation of a trial, None if there is none; an exception is one."""
+    safeguards = replace(ALL_ON, **dict.fromkeys(off, False))
+    try:
+        violations = TRIALS[trial](seed, safeguards)
+    except Exception as error:  # noqa: BLE001 - a node that raises is noticed, whatever it raises
+        return {"violation": f"raised: {type(error).__name__}: {error}"}
+    return {"violation": violations[0] if violations else None}
+
+
 def digest(cluster_id: str, founders: Mapping[str, str], log: list[tuple[int, str]]) -> Answer:
     """Return the digest of the state that a recorded log makes."""
     state = genesis(cluster_id, founders, requests_max=REQUESTS_MAX)
@@ -66,5 +79,11 @@ def digest(cluster_id: str, founders: Mapping[str, str], log: list[tuple[int, st
     return {"digest": digest_of(dump(state))}
 
 
-JOBS: Mapping[str, Callable[..., Answer]] = {"run": run, "hunt": hunt, "digest": digest}
+JOBS: Mapping[str, Callable[..., Answer | list[Answer]]] = {
+    "run": run,
+    "hunt": hunt,
+    "try": attempt,
+    "digest": digest,
+    "linear": searched,
+}
 """Every job by its name."""

@@ -16,10 +16,14 @@ def holders_of_entry(
     leader: Core, members: Iterable[SimMember], index: int, term: int
 ) -> list[str]:
     """Return the members whose disks hold an entry, as far as the leader may count them."""
+    assert leader.running is not None
+    admissions = leader.standing.admissions
+    state, notes = leader.running.machine.state, leader.running.journal.notes
     return [
         member.id
         for member in members
-        if leader.standing.counts(member.id) and _holds_entry(member, index, term)
+        if admissions.admitted(member.id, state, notes) == member.incarnation
+        and _holds_entry(member, index, term)
     ]
 
 

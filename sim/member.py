@@ -68,6 +68,8 @@ class SimMember:
         self.stalled_until = 0.0
         self.paused_until = 0.0
         self.boots = 0
+        self.incarnation = ""
+        """The id of the disk; empty while it is new."""
         self.loaded = Held()
         self.sends_left: int | None = None
         """When set, so many more messages leave before the process dies."""
@@ -101,12 +103,6 @@ class SimMember:
         """The process's clock and dice."""
         assert self._sources is not None
         return self._sources
-
-    @property
-    def incarnation(self) -> str:
-        """The disk's own id."""
-        assert self.core is not None
-        return self.core.standing.identity.incarnation
 
     # --- life and death
 
@@ -149,6 +145,7 @@ class SimMember:
             loaded=loaded,
             notice=self._notice,
         )
+        self.incarnation = self.core.standing.identity.incarnation
         self.core.on_applied = lambda index, outcomes: self._hooks.applied(self.id, index, outcomes)
         self.enter(self.core.start)
         if self.core is not None:
@@ -180,6 +177,7 @@ class SimMember:
         """Empty the disk of a dead member."""
         assert self.core is None
         self.files.wipe()
+        self.incarnation = ""
 
     def _perform_partly(self) -> None:
         """Let the disk worker get as far as it got when the process died."""

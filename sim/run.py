@@ -173,10 +173,10 @@ def document(totals: Totals, *, first: int, took: float) -> Mapping[str, Any]:
 def summary(totals: Totals, *, first: int, took: float) -> str:
     """Return the answer for people."""
     voters = " and ".join(f"{number} of {size} nodes" for size, number in _sorted(totals.voters))
-    faster = totals.seconds / took if took else 0.0
+    speed = f"{took:.0f} s, {totals.seconds / max(took, 1e-9):.0f} times life"
     lines = [
-        f"{totals.seeds} seeds from {first} ({voters}), {totals.hours:.1f} simulated cluster hours"
-        f" in {took:.0f} s, {faster:.0f} times faster than life",
+        f"{totals.seeds} seeds from {first} ({voters})",
+        f"  simulated     {totals.hours:.1f} cluster hours in {speed}",
         f"  faults        {totals.faults.total():,}",
         counted(totals.faults),
         f"  acknowledged  {totals.acknowledged:,} changes, and what became of all of them",
