@@ -195,17 +195,21 @@ class Disk:
         """Queue the whole journal anew, in place of its queued writes.
 
         After a failed sync nobody knows what the file holds, and syncing it again would
-        only claim success; so it is written afresh from memory.
+        only claim success; so it is written afresh from memory. If that begins at a snapshot
+        that is still queued, it stays behind it.
         """
-        journal_writes = (AppendEntry, CutTail, RewriteJournal)
-        places = [i for i, (_, item) in enumerate(self._queue) if isinstance(item, journal_writes)]
+        places = [i for i, (_, item) in enumerate(self._queue) if is_of_journal(item)]
         assert places, "a journal becomes suspect by a write that is still queued"
-        first = places[0]
-        number = self._queue[first][0]
-        # It takes the place and the number of the first, so that `done` passes none of the
+        first, place = places[0], places[0]
+        for i in places:
+            if isinstance(self._queue[i][1], RewriteJournal):
+                place = i
+        # All up to it takes the number of the first, so that `done` passes none of the
         # dropped ones before it is performed.
-        rest = [item for item in self._queue[first:] if not isinstance(item[1], journal_writes)]
-        self._queue[first:] = [(number, write), *rest]
+        number = self._queue[first][0]
+        sooner = [(number, item) for _, item in self._queue[first:place] if not is_of_journal(item)]
+        later = [item for item in self._queue[place:] if not is_of_journal(item[1])]
+        self._queue[first:] = [*sooner, (number, write), *later]
         self.is_journal_suspect = False
         self.bytes_waiting = sum(weight(item) for _, item in self._queue)
         self.kick()
@@ -218,6 +222,11 @@ class Disk:
     def is_idle(self) -> bool:
         """Whether nothing waits."""
         return not self._queue
+
+
+def is_of_journal(write: Write) -> bool:
+    """Return whether a write changes the journal."""
+    return isinstance(write, AppendEntry | CutTail | RewriteJournal)
 
 
 def condition_of(error: OSError | None) -> Condition:

@@ -22,6 +22,7 @@ from reachnode.peers.raft.disk import (
     WriteIdentity,
     WriteSnapshot,
     WriteVote,
+    is_of_journal,
 )
 from reachnode.peers.raft.opening import REGULAR
 
@@ -36,54 +37,53 @@ def append(index: int) -> AppendEntry:
     return AppendEntry((REGULAR, index, 1))
 
 
-def is_journal(write: Write) -> bool:
-    """Say whether a write is for the journal."""
-    return isinstance(write, AppendEntry | CutTail | RewriteJournal)
-
-
 @dataclass(slots=True)
 class Shadow:
     """A disk and, beside it, which numbers really were performed or made up for."""
 
     disk: Disk = field(default_factory=Disk)
-    waiting: dict[int, Write] = field(default_factory=dict)
+    waiting: list[tuple[int, Write]] = field(default_factory=list)
+    """Every write with the lowest number that must not count as done before it is."""
     taken: int = 0
 
     def submit(self, write: Write) -> None:
         """Queue a write."""
-        self.waiting[self.disk.submit(write)] = write
+        self.waiting.append((self.disk.submit(write), write))
 
     def take(self) -> None:
         """Let the worker take what waits."""
         writes = self.disk.take(0.0)
-        assert list(writes) == [self.waiting[number] for number in sorted(self.waiting)]
+        assert list(writes) == [write for _, write in self.waiting]
         self.taken = len(writes)
 
     def settle(self, count: int, *, error: OSError | None, suspect: bool) -> None:
         """Let the worker report."""
         count = min(count, self.taken)
-        for number in sorted(self.waiting)[:count]:
-            del self.waiting[number]
+        del self.waiting[:count]
         self.taken = 0
-        first = next(iter(sorted(self.waiting)), None)
-        is_append = first is not None and is_journal(self.waiting[first])
+        is_append = bool(self.waiting) and is_of_journal(self.waiting[0][1])
         suspect = suspect and error is not None and is_append
         self.disk.settle(Performed(count=count, error=error, is_journal_suspect=suspect))
 
     def rewrite(self) -> None:
-        """Write the journal anew, if it is suspect; the first dropped write stands for all."""
+        """Write the journal anew, if it is suspect; it stands for all of its writes."""
         if not self.disk.is_journal_suspect:
             return
         self.disk.rewrite(REWRITE)
-        places = [number for number in sorted(self.waiting) if is_journal(self.waiting[number])]
-        for number in places[1:]:
-            del self.waiting[number]
-        self.waiting[places[0]] = REWRITE
+        journal = [number for number, write in self.waiting if is_of_journal(write)]
+        image = max([number for number, write in self.waiting if write is REWRITE], default=0)
+        others = [(number, write) for number, write in self.waiting if not is_of_journal(write)]
+        self.waiting = [
+            *[pair for pair in others if pair[0] < journal[0]],
+            *[(journal[0], write) for number, write in others if journal[0] < number < image],
+            (journal[0], REWRITE),
+            *[pair for pair in others if pair[0] > max(image, journal[0])],
+        ]
         self.taken = 0
 
     def check(self) -> None:
         """Nothing that waits counts as done, and nothing done is waited for."""
-        lowest = min(self.waiting, default=self.disk.newest + 1)
+        lowest = min([number for number, _ in self.waiting], default=self.disk.newest + 1)
         assert self.disk.done == lowest - 1
         assert self.disk.is_idle == (not self.waiting)
         assert self.disk.bytes_waiting >= 64 * len(self.waiting)
@@ -172,6 +172,21 @@ def test_a_journal_written_anew_keeps_the_order_of_the_rest() -> None:
     assert not disk.is_journal_suspect
     disk.settle(Performed(count=2))
     assert disk.done == 2
+
+
+def test_a_journal_written_anew_stays_behind_the_snapshot_it_begins_at() -> None:
+    """Alone it would begin behind what the disk holds; and none of its writes counts before."""
+    disk = Disk()
+    seal = SealSnapshot(name="snapshot.in", index=9)
+    for write in (append(2), seal, REWRITE, append(3), VOTE):
+        disk.submit(write)
+    disk.settle(Performed(count=0, error=BROKEN, is_journal_suspect=True))
+    disk.rewrite(REWRITE)
+    assert disk.take(0.0) == (seal, REWRITE, VOTE)
+    disk.settle(Performed(count=1))
+    assert disk.done == 0
+    disk.settle(Performed(count=1))
+    assert disk.done == 4
 
 
 def test_a_journal_is_suspect_only_by_a_write_that_waits() -> None:
