@@ -62,7 +62,7 @@ class Storage:
     Args:
         files: The directory.
         generation: Of the journal present; 0 when there is none.
-        journal_bytes: Its whole length, all of it durable.
+        journal_bytes: Its whole length; perhaps not all of it durable.
     """
 
     def __init__(
@@ -76,8 +76,11 @@ class Storage:
         self.generation = generation
         self.journal_bytes = journal_bytes
         self.synced_index = 0
+        """Index of the last entry that this process has synced; 0 before it has."""
         self.noted_commit = 0
         self.sync_count = 0
+        self._unsure = ""
+        """Name of a snapshot whose sync failed, until a copy has taken its place."""
 
     def perform(self, writes: Sequence[Write], commit_index: int = 0) -> Performed:
         """Make writes durable, oldest first, as far as the system lets us.
@@ -191,8 +194,10 @@ class Storage:
 
         The commit index is noted only when all writes taken with it are durable: alone it
         could outlive the entries it speaks of, and speak of others after a power loss.
+        Nothing is noted of a journal that this process has not synced: what was read at start
+        may be gone after a power loss, and would then be missed as if it had been durable.
         """
-        if not self.generation:
+        if not self.synced_index:
             return
         mark = Mark(
             generation=self.generation,
@@ -220,9 +225,12 @@ class Storage:
         if write.name not in names and name in names:
             # An attempt failed at the directory. Only a changed one is synced for certain.
             self.files.rename(name, write.name)
+        if write.name == self._unsure:
+            self._write_again(write.name)
         try:
             self.files.sync(write.name)
         except OSError:
+            self._unsure = write.name
             self._write_again(write.name)
             raise
         self.files.rename(write.name, name)
@@ -235,12 +243,14 @@ class Storage:
         """Put a copy in the place of a file whose sync failed.
 
         The system counts what it could not write as written, so that the next sync of the
-        same file would claim success. A copy is not yet written by anybody's count.
+        same file would claim success. A copy is not yet written by anybody's count. If there
+        is no room for it, the next attempt begins with it.
         """
         copy = f"{name}.again.new"
         self.files.remove(copy)
         self.files.write(copy, 0, self.files.read(name))
         self.files.rename(copy, name)
+        self._unsure = ""
 
     def _read(self, read: ReadSnapshot) -> bytes | None:
         """Return a piece of a snapshot, None when a newer one has taken its place."""

@@ -171,6 +171,22 @@ def test_a_disk_without_a_journal_gets_no_mark() -> None:
     assert files.names() == ["identity"]
 
 
+def test_nothing_is_noted_of_a_journal_before_this_process_has_synced_it() -> None:
+    """What was read may be gone after a power loss; noted, it would be missed as damage."""
+    files, storage = begun()
+    files.fail_after(1)
+    with pytest.raises(CrashNow):
+        storage.perform([entry(2)])
+    files.kill()
+    noted, image = read_mark(files.read(MARK)), image_of(files)
+    assert [one[1] for one in image.entries] == [2], "written, not synced"
+    later = Storage(files, generation=image.generation, journal_bytes=image.bytes_count)
+    assert later.perform([A_VOTE]) == Performed(count=1)
+    assert read_mark(files.read(MARK)) == noted
+    assert later.perform([entry(3)]) == Performed(count=1)
+    assert read_mark(files.read(MARK)) != noted
+
+
 @pytest.mark.parametrize("room_bytes", [0, 10, 60, 130])
 def test_a_full_disk_takes_what_it_can(room_bytes: int) -> None:
     """What came before is performed; the rest, tried again with room, follows without a gap."""
@@ -256,6 +272,23 @@ def test_a_seal_that_failed_is_durable_once_it_succeeds(errors: int) -> None:
         assert left == (seal,)
     assert storage.perform(left) == Performed(count=1)
     files.power_loss(random.Random(errors))
+    assert files.read(snapshot_name(9)) == b"newer"
+
+
+def test_a_seal_that_failed_on_a_full_disk_is_durable_once_it_succeeds() -> None:
+    """There was no room for the copy that has to take its place: the next attempt makes it."""
+    files, storage = begun()
+    write, seal = snapshot_of(9, b"newer")
+    assert storage.perform([write]) == Performed(count=1)
+    files.sync_errors(1)
+    files.full(0)
+    for _ in range(2):
+        performed = storage.perform([seal])
+        assert performed.error is not None
+        assert performed.error.errno == errno.ENOSPC
+    files.full(None)
+    assert storage.perform([seal]) == Performed(count=1)
+    files.power_loss(random.Random(1))
     assert files.read(snapshot_name(9)) == b"newer"
 
 
