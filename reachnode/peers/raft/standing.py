@@ -26,7 +26,6 @@ class Standing:
     def __init__(self, core: "Core", loaded: Loaded, sources: Sources) -> None:
         self._core = core
         self.identity = checked_identity(loaded, core.membership, sources.new_id)
-        self.is_new = loaded.identity is None
         self.founding: Founding | None = None
         self.admissions = Admissions(me=core.membership.me, incarnation=self.identity.incarnation)
         self.epochs: dict[str, int] = {}
@@ -45,10 +44,12 @@ class Standing:
     # --- beginning
 
     def begin(self) -> None:
-        """Make a new disk's incarnation durable, and look for a cluster if there is none."""
-        if self.is_new:
-            self._awaited = self._core.disk.submit(WriteIdentity(pack_identity(self.identity)))
+        """Make this disk's incarnation durable, and look for a cluster, if it has none.
+
+        What was read is written again: the process before may not have come to sync it.
+        """
         if not self.identity.cluster_id:
+            self._awaited = self._core.disk.submit(WriteIdentity(pack_identity(self.identity)))
             membership = self._core.membership
             self.founding = Founding(
                 identity=self.identity,

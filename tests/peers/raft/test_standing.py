@@ -5,14 +5,16 @@ import pytest
 
 from reachnode.peers.raft.disk import Note, Performed
 from reachnode.peers.raft.failstop import FailStop
-from reachnode.peers.raft.identity import Identity
+from reachnode.peers.raft.identity import Identity, read_identity
 from reachnode.peers.raft.loading import Loaded, load
 from reachnode.peers.raft.messages import Greet
 from reachnode.peers.raft.safeguards import Safeguards
 from reachnode.peers.raft.settings import RaftSettings
 from reachnode.peers.raft.standing import checked_identity
+from reachnode.peers.raft.storage import IDENTITY
 from reachnode.registry.commands import ReplaceMember
 from reachnode.registry.outcomes import Applied, Refused
+from sim.disk import CrashNow
 from tests.peers.raft.cores import MEMBERS, CoreNode, Cores, three
 
 
@@ -57,6 +59,27 @@ def test_a_new_disk_greets_once_its_incarnation_is_durable() -> None:
     cores.settle()
     assert greets(node)[0].incarnation == node.core.standing.identity.incarnation
     assert greets(node)[0].cluster_id == ""
+
+
+def test_an_incarnation_that_was_read_is_made_durable_before_it_is_told() -> None:
+    """The process before was killed between giving the file its name and syncing that."""
+    cores = Cores()
+    node = cores["n1"]
+    node.is_stalled = True
+    cores.start("n1")
+    node.files.fail_after(4)
+    with pytest.raises(CrashNow):
+        node.storage.perform(node.disk.take(0.0))
+    node.files.kill()
+    assert load(node.files).identity == node.core.standing.identity
+    cores.stop("n1")
+    node.is_stalled = True
+    cores.start("n1", "n2")
+    assert greets(node) == []
+    node.is_stalled = False
+    cores.settle()
+    incarnation = greets(node)[0].incarnation
+    assert read_identity(node.files.durable()[IDENTITY]).incarnation == incarnation
 
 
 def test_a_cluster_is_told_of_once_it_is_durable() -> None:
