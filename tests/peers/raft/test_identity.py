@@ -197,6 +197,9 @@ def test_a_node_founds_once_all_have_heard_all() -> None:
     assert node.decide() is None
     node.hear("n3", greeting("d3", view=same))
     assert node.waits_for() == ()
+    node.forget("n3")
+    assert node.waits_for() == ("n3 (not heard)",), "it may come back as another disk"
+    node.hear("n3", greeting("d3", view=same))
     identity = node.decide()
     assert identity is not None
     assert identity.founders == founders

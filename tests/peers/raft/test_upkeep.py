@@ -100,6 +100,16 @@ def test_one_snapshot_is_made_at_a_time() -> None:
     assert node.core.upkeep.snapshots_count == 1
 
 
+def test_a_snapshot_that_is_received_ends_the_one_in_progress() -> None:
+    """Which is older, and would claim to cover less."""
+    cores = three()
+    node = cores["n2"]
+    node.core.upkeep.maker.begin(node.state, index=node.raft.machine.index, term=1)
+    node.core.upkeep.installed(50, 2)
+    assert node.core.upkeep.maker.is_idle
+    assert node.core.upkeep.snapshot == (50, 2)
+
+
 def test_a_leader_logs_its_digest_and_everybody_compares() -> None:
     """As long as the states are the same nobody notices."""
     cores = three()
