@@ -31,6 +31,8 @@ class NodeProcess:
     place: tuple[str, int] = ("", 0)
     """Where clients connect, once it runs."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    files_max: int | None = None
+    """How many files it may open; None as many as this process."""
 
     def spawn(self) -> subprocess.Popen[bytes]:
         """Start the process, and wait for nothing."""
@@ -39,9 +41,13 @@ class NodeProcess:
             *("--node-id", self.node_id, "--data-dir", str(self.directory / self.node_id)),
             *("--listen", "127.0.0.1:0", "--log-format", "json", *self.arguments),
         ]
+        command = [sys.executable, "-m", "reachnode", "serve", *arguments]
+        if self.files_max is not None:
+            bounded = f'ulimit -n {self.files_max}; exec "$@"'
+            command = ["/bin/sh", "-c", bounded, "sh", *command]
         with log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "reachnode", "serve", *arguments],
+                command,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 env={**os.environ, "REACHNODE_CLUSTER__TIME_SCALE": "2", **self.environment},

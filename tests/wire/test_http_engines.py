@@ -138,7 +138,7 @@ def test_everything_holds_without_httptools() -> None:
     done = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"),
-            *("-k", "not without_httptools", "tests/wire", "tests/serve"),
+            *("-k", "not without_httptools", "tests/wire", "tests/serve", "tests/cases"),
         ],
         cwd=WITHOUT.parents[1],
         env={**os.environ, "PYTHONPATH": str(WITHOUT)},
