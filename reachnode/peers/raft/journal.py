@@ -33,7 +33,6 @@ class Journal:
         term: The current term on disk.
         voted_for: Whom this disk voted for in that term.
         notes: Admissions noted, by member.
-        byseq: False is a mutant: durability judged by index instead of write number.
     """
 
     def __init__(
