@@ -13,7 +13,7 @@ Remembering changes the window of requests and nothing else. A refusal therefore
 other part of the state the very object it was.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -109,8 +109,19 @@ def apply_batch(state: State, index: int, batch: bytes) -> tuple[State, tuple[Ou
         UnknownCommand: The entry was written by a newer program. The node must stop, because
             to guess would make its state another than theirs.
     """
+    return apply_all(state, index, decode_batch(batch))
+
+
+def apply_all(
+    state: State, index: int, envelopes: Sequence[Envelope]
+) -> tuple[State, tuple[Outcome, ...]]:
+    """Return the same for an entry whose batch is decoded already.
+
+    Raises:
+        UnknownCommand: The cluster rose to a level that this program doesn't know.
+    """
     outcomes = []
-    for envelope in decode_batch(batch):
+    for envelope in envelopes:
         state, outcome = apply(state, index, envelope)
         outcomes.append(outcome)
         if state.level > LEVEL_MAX:

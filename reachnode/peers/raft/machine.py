@@ -17,7 +17,9 @@ from reachnode.peers.raft.failstop import failstop
 from reachnode.peers.raft.messages import CHECK_DIGEST
 from reachnode.peers.raft.opening import REGULAR
 from reachnode.peers.raft.snapshot import SnapshotHeader, write_snapshot
-from reachnode.registry.apply import apply_batch
+from reachnode.registry.apply import apply_all
+from reachnode.registry.codec import decode_batch
+from reachnode.registry.commands import Command
 from reachnode.registry.outcomes import Outcome
 from reachnode.registry.snapshot import Digester, dump
 from reachnode.registry.state import State
@@ -185,6 +187,10 @@ class Machine:
         self.state = state
         self.index = index
         self.digests = Digests(digest_every)
+        self.before = state
+        """The state before the last entry, or snapshot."""
+        self.commands: tuple[Command, ...] | None = ()
+        """What stood in the last entry; None for a snapshot, which may have changed all."""
 
     def apply(self, command: bytes) -> tuple[Outcome, ...]:
         """Apply the next entry; return one outcome per change in it.
@@ -193,10 +199,13 @@ class Machine:
             FailStop: The entry is of a later version, or digests differ.
         """
         index = self.index + 1
+        self.before, self.commands = self.state, ()
         outcomes: tuple[Outcome, ...] = ()
         if command[:1] == REGULAR:
             try:
-                self.state, outcomes = apply_batch(self.state, index, command[1:])
+                envelopes = decode_batch(command[1:])
+                self.state, outcomes = apply_all(self.state, index, envelopes)
+                self.commands = tuple(envelope.command for envelope in envelopes)
             except UnknownCommand as error:
                 raise failstop("level_unknown", f"entry {index}: {error}") from error
         elif command[:1] == CHECK_DIGEST:
@@ -208,4 +217,5 @@ class Machine:
 
     def install(self, state: State, index: int) -> None:
         """Go on from a snapshot."""
+        self.before, self.commands = self.state, None
         self.state, self.index = state, index

@@ -18,6 +18,7 @@ from reachnode.peers.frames import LinkBroken
 from reachnode.peers.hello import Lane
 from reachnode.peers.link import LinkSettings
 from reachnode.peers.mesh import Mesh
+from reachnode.peers.raft.arrivals import Arrivals
 from reachnode.peers.raft.core import Core
 from reachnode.peers.raft.disk import Condition, Disk, Performed, Write
 from reachnode.peers.raft.failstop import FailStop, failstop
@@ -83,8 +84,8 @@ class Replica:
         self._disk_kicked = trio.Event()
         self._woken = trio.Event()
         self._sleeps_until = 0.0
-        self._waiters: dict[trio.Event, int] = {}
-        """Who waits for an index; as many as there are requests that do."""
+        self.arrivals = Arrivals()
+        """Where those join who follow what is applied."""
         self._role_changed = trio.Event()
         self._condition_said = Condition.OK
         self._syncs = Syncs()
@@ -164,13 +165,7 @@ class Replica:
         """Return whether the state reached an index by the deadline."""
         if self.applied_index >= index:
             return True
-        reached = trio.Event()
-        self._waiters[reached] = index
-        try:
-            with trio.move_on_at(deadline):
-                await reached.wait()
-        finally:
-            del self._waiters[reached]
+        await self.arrivals.wait(index, deadline=deadline)
         return self.applied_index >= index
 
     async def replace_member(self, member_id: str, deadline: float) -> Fate:
@@ -330,11 +325,11 @@ class Replica:
         else:
             LOG.error("the disk takes no writes: %s", disk.error)
 
-    def _applied(self, index: int, _outcomes: Sequence[Outcome]) -> None:
-        """Wake who waits for an index."""
-        for reached, waited in self._waiters.items():
-            if waited <= index:
-                reached.set()
+    def _applied(self, _index: int, _outcomes: Sequence[Outcome]) -> None:
+        """Tell who waits for an index, or follows."""
+        assert self._core is not None
+        assert self._core.running is not None
+        self.arrivals.arrived(self._core.running.machine)
 
     def _notice(self, event: str, facts: Mapping[str, object]) -> None:
         """Log what the core has to tell."""
