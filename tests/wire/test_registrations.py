@@ -167,7 +167,11 @@ def test_the_endpoint_that_is_probed_is_whole() -> None:
             r"^capabilities\[0\].dependencies\[0\].endpoint: 'x' is no whole URL",
         ),
         (
-            {"agent_id": "a", "health": {"type": "http", "endpoint": "/ping"}},
+            {
+                "agent_id": "a",
+                "capabilities": [],
+                "health": {"type": "http", "endpoint": "/ping"},
+            },
             "^health.endpoint: '/ping' is no whole URL",
         ),
         ({**capability(endpoint="http://[/"), "base_url": "http://h"}, "can't be read"),
@@ -187,7 +191,9 @@ def test_a_capability_stands_once() -> None:
         read_registration(document)
 
 
-FIELDS = [*FULL, *FULL["capabilities"][0], "tags", "type", "x"]
+SPELLINGS = ["skills", "task_type", "endpoint", "timeout_ms", "permissions", "cost_model"]
+SPELLINGS += ["reachability", "labels", "address", "max_concurrency"]
+FIELDS = [*FULL, *FULL["capabilities"][0], *SPELLINGS, "tags", "type", "x"]
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: (
