@@ -51,7 +51,7 @@ class Chaos:
     def begin(self) -> None:
         """Let things go wrong from now on."""
         self._is_on = True
-        self._world.timeline.after(1.0, self._next)
+        self._plan_next()
 
     def end(self) -> None:
         """Heal everything and start whoever is down."""
@@ -86,6 +86,10 @@ class Chaos:
             self._world.trace("fault", kind, member)
             if getattr(self, f"_{kind}")(member):
                 self.faults[kind] += 1
+        self._plan_next()
+
+    def _plan_next(self) -> None:
+        """Let the next thing go wrong in a while."""
         wait = self._draw.expovariate(1 / self._circumstances.fault_every_seconds)
         self._world.timeline.after(wait, self._next)
 

@@ -61,6 +61,11 @@ class Stage:
         assert running is not None
         return running
 
+    def _leads(self, name: str) -> bool:
+        """Return whether a member is alive and leads."""
+        core = self.member(name).core
+        return core is not None and core.running is not None and core.running.engine.is_leader
+
     def others(self, *names: str) -> list[str]:
         """Return everybody else, sorted."""
         return [one for one in sorted(self.world.members) if one not in names]
@@ -93,8 +98,7 @@ class Stage:
         """Return the next leader that is not among some members."""
 
         def found() -> list[str]:
-            live = [one for one in self.others(*besides) if self.member(one).is_alive]
-            return [one for one in live if self.running(one).engine.is_leader]
+            return [one for one in self.others(*besides) if self._leads(one)]
 
         assert self.wait(lambda: bool(found())), "nobody was elected"
         return found()[0]
