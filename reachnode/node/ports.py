@@ -6,10 +6,26 @@ from typing import Protocol
 import trio
 
 from reachnode.model.address import Address
+from reachnode.peers.raft.arrivals import Follower
 from reachnode.serve.ports import Replica
 
 
-class RunningReplica(Replica, Protocol):
+class Arriving(Protocol):
+    """Where those join who follow what a replica applies."""
+
+    followers: list[Follower]
+
+
+class FollowedReplica(Replica, Protocol):
+    """A replica that can be followed."""
+
+    @property
+    def arrivals(self) -> Arriving:
+        """Where its followers join."""
+        ...
+
+
+class RunningReplica(FollowedReplica, Protocol):
     """A replica that has to be run."""
 
     async def run(
