@@ -127,7 +127,9 @@ def main(argv: Sequence[str]) -> int:
         try:
             verdict, index = trio.run(run.run)
         except (TooLate, ProcessEnded, BaseExceptionGroup) as error:
-            print(f"kill9: {why(error)}", file=sys.stderr)
+            run.look_for_crashes()
+            for one in (why(error), *run.tally.crashed):
+                print(f"kill9: {one}", file=sys.stderr)
             options.keep_dir = True
             return 1
         finally:

@@ -110,18 +110,19 @@ class Run:
         await self.cluster.start()
         self._until = trio.current_time() + options.seconds
         stop = trio.Event()
-        give_up_at = self._until + SETTLE_SECONDS
         async with trio.open_nursery() as nursery:
             for number in range(options.writers):
                 writer = self._writer(f"w{number}")
-                nursery.start_soon(run_writer, writer, stop, give_up_at)
+                nursery.start_soon(run_writer, writer, stop, float("inf"))
             await self._kill()
             self._revive()
             stop.set()
+            # What is not confirmed by then is left open, and told as such.
+            nursery.cancel_scope.deadline = trio.current_time() + SETTLE_SECONDS
         last = await self._confirm_last()
         tables = await self.cluster.tables(last.index, seconds=SETTLE_SECONDS)
         index = await self.cluster.equal_indexes(seconds=SETTLE_SECONDS)
-        self._look_for_crashes()
+        self.look_for_crashes()
         return judge(self.history, tables), index
 
     async def _confirm_last(self) -> Confirmed:
@@ -146,6 +147,8 @@ class Run:
                 return
             before = self.tally.kills
             self._revive()
+            if self.tally.crashed:
+                return  # Whatever comes now would only hide what has been found.
             if one.aims_at_leader:
                 await self._kill_leader(one)
             else:
@@ -204,7 +207,7 @@ class Run:
                 self._kill_node(node)
         if len(victims) == len(self.cluster.nodes):
             self.tally.all_down += 1
-        self._look_for_crashes()
+        self.look_for_crashes()
         self._draw.shuffle(victims)
         for node, pause in zip(victims, one.pauses_seconds, strict=False):
             await trio.sleep(pause)
@@ -216,7 +219,7 @@ class Run:
         node.process.kill()
         self.tally.kills += 1
 
-    def _look_for_crashes(self) -> None:
+    def look_for_crashes(self) -> None:
         """Take note of processes that ended by themselves."""
         for node in self.cluster.nodes:
             status = node.process.collect()
@@ -227,7 +230,7 @@ class Run:
 
     def _revive(self) -> None:
         """Start whatever doesn't run."""
-        self._look_for_crashes()
+        self.look_for_crashes()
         for node in self.cluster.nodes:
             if node.process.running is None:
                 node.process.start()
