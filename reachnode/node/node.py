@@ -1,6 +1,7 @@
 """READ FIRST: one node, every service wired once, in one nursery.
 
-start   signals are heeded, the replica takes part, the client port opens, it is said
+start   signals are heeded, the replica takes part, the lookout and the timekeeper begin,
+        the client port opens, it is said
 run     until a signal comes or the replica stops for damage
 drain   the client port closes, requests in flight end, leadership is handed over
 """
@@ -14,7 +15,9 @@ import trio
 from reachnode import __version__
 from reachnode.model.address import Address
 from reachnode.model.config import NodeConfig
+from reachnode.node.lookout import Lookout
 from reachnode.node.ports import RunningReplica
+from reachnode.node.timekeeper import Timekeeper
 from reachnode.serve.front import About, Front
 from reachnode.serve.listener import CONNECTIONS_MAX, ClientPort
 from reachnode.world.network import Listener, Network
@@ -68,6 +71,14 @@ class Node:
         self._sources = sources
         self._told = told
         self._connections_max = connections_max
+        self.lookout = Lookout(
+            me=config.id,
+            replica=replica,
+            switchboard=replica.switchboard,
+            network=network,
+            sources=sources,
+        )
+        self._timekeeper = Timekeeper(replica, sources)
 
     async def run(self, signals: AsyncIterator[int]) -> None:
         """Run until the first signal, then drain.
@@ -80,6 +91,14 @@ class Node:
             FailStop: The replica found damage; inside a group.
         """
         listener = await self._listen()
+        try:
+            await self._serve(listener, signals)
+        finally:
+            with trio.CancelScope(shield=True):
+                await listener.aclose()
+
+    async def _serve(self, listener: Listener, signals: AsyncIterator[int]) -> None:
+        """Run on a listener until the first signal, then drain."""
         front = self._front(listener.address)
         port = ClientPort(
             front,
@@ -90,6 +109,8 @@ class Node:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._heed, signals, port)
             peer_address: Address = await nursery.start(self._replica.run)
+            await nursery.start(self.lookout.run)
+            await nursery.start(self._timekeeper.run)
             async with trio.open_nursery() as clients:
                 await clients.start(port.run)
                 self._told.ready(listener.address, peer_address)

@@ -7,6 +7,7 @@ import trio
 
 from reachnode.model.address import Address
 from reachnode.peers.raft.arrivals import Follower
+from reachnode.peers.switchboard import Switchboard
 from reachnode.serve.ports import Replica
 
 
@@ -35,6 +36,11 @@ class RunningReplica(FollowedReplica, Protocol):
 
         Started, with the bound peer address, once what the disk held is read.
         """
+        ...
+
+    @property
+    def switchboard(self) -> Switchboard:
+        """Where other services share its mesh."""
         ...
 
     def link_counters(self) -> Mapping[str, int]:

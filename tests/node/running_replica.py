@@ -6,19 +6,21 @@ from dataclasses import dataclass, field
 import trio
 
 from reachnode.model.address import Address
-from tests.serve.local_replica import LocalReplica
+from reachnode.peers.switchboard import Switchboard
+from tests.node.followed_replica import FollowedReplica
 
 PEER_ADDRESS = Address("127.0.0.1", 7401)
 
 
 @dataclass
-class RunningReplica(LocalReplica):
+class RunningReplica(FollowedReplica):
     """Keeps the promises of `node.ports.RunningReplica` for a cluster of one."""
 
     fault: BaseException | None = None
     """Raised once `breaks` is set."""
     breaks: trio.Event = field(default_factory=trio.Event)
     transfers_count: int = 0
+    switchboard: Switchboard = field(default_factory=Switchboard)
 
     async def run(
         self, *, task_status: trio.TaskStatus[Address] = trio.TASK_STATUS_IGNORED

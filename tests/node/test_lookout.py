@@ -69,6 +69,10 @@ class Post:
         """Return the state of an instance as this post sees it."""
         return self.lookout.of(self.replica.state.agents[agent_id]).state
 
+    def standing_of(self, agent_id: str) -> str:
+        """Return what the log says of an instance."""
+        return self.replica.state.agents[agent_id].standing
+
     async def register(self, agent_id: str) -> None:
         """Register an instance."""
         await self.replica.propose(Register(instance=instance(agent_id)), deadline=0)
@@ -104,17 +108,15 @@ async def test_an_instance_that_answers_probes_is_healthy(autojump_clock: MockCl
 async def test_who_neither_beats_nor_answers_goes_down_and_comes_back(
     autojump_clock: MockClock,
 ) -> None:
-    """Proposed to the log by a lone node after its probes failed, and taken back by the next
-    good one.
-    """
+    """A lone node proposes it after its probes failed, and takes it back with a good one."""
     post = Post("n1", FollowedReplica())
     async with running(post):
         await post.register("a1")
         await trio.sleep(120)
-        assert post.replica.state.agents["a1"].standing == "down"
+        assert post.standing_of("a1") == "down"
         await post.network.listen(PLACE)
         await trio.sleep(30)
-        assert post.replica.state.agents["a1"].standing == ""
+        assert post.standing_of("a1") == ""
     assert post.marks() == ["MarkDown", "MarkUp"]
     _ = autojump_clock
 
@@ -170,10 +172,10 @@ async def test_what_is_refused_is_proposed_again(autojump_clock: MockClock) -> N
         post.replica.answers = Refused("no_quorum", "nobody leads")
         await trio.sleep(120)
         assert len(post.marks()) > 1
-        assert post.replica.state.agents["a1"].standing == ""
+        assert post.standing_of("a1") == ""
         post.replica.answers = None
         await trio.sleep(60)
-        assert post.replica.state.agents["a1"].standing == "down"
+        assert post.standing_of("a1") == "down"
     _ = autojump_clock
 
 

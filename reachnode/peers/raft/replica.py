@@ -77,6 +77,7 @@ class Replica:
         self._around = around
         peers = tuple(sorted(f"{member}={at}" for member, at in around.members.items()))
         self._membership = Membership(me=around.me, peers=peers)
+        self.switchboard = around.switchboard
         self._port = around.switchboard.attach(Channel.CONSENSUS, self)
         self._core: Core | None = None
         self._mesh: Mesh | None = None
