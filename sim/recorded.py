@@ -104,7 +104,7 @@ def searched(seed: int, *, exports: bool = False) -> list[Mapping[str, Any]]:
     """Return the histories of one run, each with its verdict."""
     world = World(seed, draw_circumstances(seed))
     world.run()
-    found = []
+    found: list[Mapping[str, Any]] = []
     for key, operations in sorted(by_key(world.judge.operations()).items()):
         for number, history in enumerate(cut(operations)):
             found.append(

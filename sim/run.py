@@ -137,7 +137,6 @@ def simulate(
                 break
             if ends_at is not None and time.monotonic() >= ends_at:
                 break
-        jobs.close()
     progress.end()
     return totals
 
