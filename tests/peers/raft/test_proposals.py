@@ -143,14 +143,13 @@ def test_a_follower_waits_until_it_has_applied_what_the_leader_has() -> None:
 
 @pytest.mark.parametrize("fate", ["discarded", "elsewhere", "lost"])
 def test_what_the_leader_did_not_apply_is_sent_again(fate: str) -> None:
-    """Only what was lost may have happened."""
+    """Only what was lost may have happened; who doesn't lead is left in peace for a moment."""
     desk = following()
     proposal = desk.submit()
     desk.proposals.pump(0.0)
     first = desk.node.sent_number()
     desk.hear(fate)
     desk.proposals.pump(0.1)
-    # Whoever doesn't lead would only send it back: it is left in peace for a moment.
     assert len(desk.node.said) == (1 if fate == "elsewhere" else 2)
     desk.proposals.pump(0.3)
     assert len(desk.node.said) == 2
