@@ -15,6 +15,7 @@ from reachnode.registry.apply import apply_batch
 from reachnode.registry.snapshot import digest_of, dump
 from reachnode.registry.state import genesis
 from sim.circumstances import Circumstances, draw_circumstances
+from sim.disk_trials import try_script
 from sim.recorded import searched
 from sim.trials import TRIALS
 from sim.world import REQUESTS_MAX, World
@@ -84,6 +85,7 @@ JOBS: Mapping[str, Callable[..., Answer | list[Answer]]] = {
     "hunt": hunt,
     "try": attempt,
     "digest": digest,
+    "disk": try_script,
     "linear": searched,
 }
 """Every job by its name."""

@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     """Return the parser of everything but `kill9`."""
-    from sim import mutants, recorded, replay, run
+    from sim import disk_command, mutants, recorded, replay, run
 
     parser = argparse.ArgumentParser(
         prog="reachnode sim",
@@ -47,6 +47,7 @@ def _parser() -> argparse.ArgumentParser:
         "run": (run, "many seeds on all cores, and a summary"),
         "replay": (replay, "one seed again, told in detail"),
         "mutants": (mutants, "each safeguard removed in turn must be noticed"),
+        "disk": (disk_command, "power loss at every step of writing to a disk; flipped bits"),
         "linear": (recorded, "histories of simulated runs, searched for an order"),
     }
     for name, (module, text) in modules.items():
