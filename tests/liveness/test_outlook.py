@@ -18,12 +18,8 @@ from reachnode.registry.commands import (
     Register,
     SetAgentState,
 )
-from tests.liveness.clusters import alone, homes, three
+from tests.liveness.clusters import BEAT, TICK, alone, homes, three
 from tests.liveness.crowds import instance, registered
-
-BEAT = Heartbeat()
-FINE = Heartbeat(self_check=True)
-TICK = 0.5
 
 
 def test_an_instance_is_pending_until_it_is_heard() -> None:
@@ -222,6 +218,45 @@ def test_what_is_gone_leaves_nothing() -> None:
     assert (cluster["n1"].counts, cluster["n1"].proposals()) == ({}, ())
     with pytest.raises(UnknownAgent):
         cluster.beat("n1", "a1")
+
+
+def test_a_predecessor_s_silence_is_nobody_s() -> None:
+    """The lease of a process that was replaced, or is down, doesn't run out and isn't told."""
+    cluster = three("a1")
+    cluster.beat("n1", "a1")
+    cluster.apply(Register(instance=instance("a1")))
+    for _ in range(40):
+        cluster.now += TICK
+        assert cluster["n1"].sweep(now=cluster.now) == ()
+    assert cluster["n1"].tell(0, now=cluster.now).reports[0].beat == 0
+    dead = three("b1")
+    dead.beat("n1", "b1")
+    dead.reachable = lambda node, agent_id: False
+    dead.run(40.0)
+    assert dead.states() == {"down"}
+    assert dead["n1"].tell(0, now=dead.now).reports[0].beat == 0
+
+
+def test_a_heartbeat_elsewhere_stands_for_a_probe_here() -> None:
+    """Wherever an instance beats with a good self-check, it is really probed once a minute."""
+    cluster = three(*(f"a{at}" for at in range(9)))
+    cluster.homes = homes(cluster.state.agents, "n1", "n2", "n3")
+    cluster.run(20.0)
+    cluster.probes.clear()
+    cluster.run(60.0)
+    assert sorted(agent_id for _, agent_id in cluster.probes) == sorted(cluster.state.agents)
+
+
+def test_whoever_falls_silent_is_probed_at_once() -> None:
+    """The moment an instance is suspect its prober looks at it, before its turn."""
+    cluster = three("a1")
+    cluster.homes = {"a1": "n1"}
+    cluster.run(30.0)
+    cluster.homes = {}
+    while cluster.seen("a1").state == "healthy":
+        cluster.probes.clear()
+        cluster.run(TICK)
+    assert [agent_id for _, agent_id in cluster.probes] == ["a1"]
 
 
 def test_an_answer_is_of_the_record_that_is_asked_for() -> None:

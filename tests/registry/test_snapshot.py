@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from reachnode.errors import BadSnapshot
 from reachnode.model.agents import Instance
 from reachnode.model.capabilities import Capability
-from reachnode.registry.agents import register
+from reachnode.registry.agents import register, with_record
 from reachnode.registry.commands import Register
 from reachnode.registry.outcomes import Applied
 from reachnode.registry.snapshot import (
@@ -27,7 +27,7 @@ from reachnode.registry.snapshot import (
     digest_of,
     dump,
 )
-from reachnode.registry.state import Remembered, State
+from reachnode.registry.state import Record, Remembered, State
 from tests.strategies import fresh_state, states
 
 ROOT = Path(__file__).parent.parent.parent
@@ -74,6 +74,24 @@ def test_a_state_is_read_as_it_was_written(state: State) -> None:
     loaded = load(*pieces)
     assert loaded == state
     assert list(dump(loaded)) == pieces
+
+
+def test_who_is_down_is_known_again() -> None:
+    """A node that loads a snapshot knows since when instances are down."""
+    state = fresh_state()
+    for at, down_at_ms in enumerate((None, 0, 7_000)):
+        instance = Instance(agent_id=f"a{at}", agent="g", incarnation=at + 1)
+        state = with_record(
+            state,
+            Record(
+                instance=instance,
+                index=1,
+                standing="" if down_at_ms is None else "down",
+                down_at_ms=down_at_ms,
+            ),
+        )
+    assert load(*dump(state)).down == Map({"a1": 0, "a2": 7_000})
+    assert load(*dump(state)) == state
 
 
 @given(states, st.permutations(range(8)))
