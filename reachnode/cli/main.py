@@ -6,11 +6,11 @@ import sys
 from collections.abc import Sequence
 
 from reachnode import __version__
-from reachnode.cli import agents, bench, cluster, config, serve, status, version
+from reachnode.cli import agents, bench, cluster, config, serve, sim, status, version
 from reachnode.cli.api import NodeRefused, NoNodeAnswered, WrongUrl
 from reachnode.cli.output import EXIT_NO, EXIT_NO_NODE, EXIT_USAGE, fail
 
-COMMANDS = (serve, status, agents, cluster, config, bench, version)
+COMMANDS = (serve, status, agents, cluster, config, sim, bench, version)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -30,6 +30,8 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return its exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments[:1] == ["sim"]:  # Its options are its own, --help among them.
+        return sim.simulate(arguments[1:])
     args = parser().parse_args(arguments)
     try:
         result: int = args.run(args)
