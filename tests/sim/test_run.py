@@ -49,9 +49,9 @@ def test_a_small_run_is_good(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_same_seeds_have_the_same_hash() -> None:
     """How many workers there are changes nothing; other seeds have another hash."""
-    alone, together = simulate(seeds=3, workers=1), simulate(seeds=3, workers=2)
+    alone, together = simulate(seeds=2, workers=1), simulate(seeds=2, workers=2)
     assert alone.trace.hexdigest() == together.trace.hexdigest()
-    assert simulate(first=1, seeds=3).trace.hexdigest() != alone.trace.hexdigest()
+    assert simulate(first=2, seeds=2).trace.hexdigest() != alone.trace.hexdigest()
 
 
 def test_a_run_stops_at_its_hours_or_seconds() -> None:
