@@ -7,8 +7,9 @@ before still promise what was promised before them.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -20,8 +21,8 @@ from reachnode.wire.discovery import write_seen
 from reachnode.wire.sse import write_event
 
 EVENT_ID = re.compile(r"r-([0-9]{1,19})-([0-9]{1,19})-([0-9]{1,19})")
-PART_CHANGES_MAX = 256
-"""Instances told of in one event."""
+PART_CHANGES_MAX = 64
+"""Instances told of in one event, or in one piece of a snapshot: about 2 ms of work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,10 +76,21 @@ def write_update(
         yield last, write_event("change", text_of(document), event_id=str(last))
 
 
-def write_snapshot(seen: Sequence[Seen], at: EventId, *, now: float) -> bytes:
-    """Return the event that a watch begins with: everything as it is at an index."""
-    document = {"index": at.index, "items": [write_seen(one, now=now) for one in seen]}
-    return write_event("snapshot", text_of(document), event_id=str(at))
+def write_snapshot(seen: Iterable[Seen], at: EventId, *, now: float) -> Iterator[bytes]:
+    """Yield the event that a watch begins with, in pieces: everything as it is at an index.
+
+    Args:
+        seen: The instances; they are taken as the pieces are.
+        at: The id from which the changes go on.
+        now: This node's clock, on which ages are told.
+    """
+    yield f'event: snapshot\nid: {at}\ndata: {{"index":{at.index},"items":['.encode()
+    items = iter(seen)
+    comma = b""
+    while piece := list(islice(items, PART_CHANGES_MAX)):
+        yield comma + b",".join(msgspec.json.encode(write_seen(one, now=now)) for one in piece)
+        comma = b","
+    yield b"]}\n\n"
 
 
 def write_change(change: Change, *, now: float) -> dict[str, Any]:

@@ -67,6 +67,8 @@ class HttpServer:
         self._body: Body = SizedBody(0)
         self._go_on = b""
         self._is_answering = False
+        self._is_1_1 = True
+        """Whether the last request takes chunks."""
         self.is_open = True
         """Whether the connection is good for a further request."""
 
@@ -122,16 +124,32 @@ class HttpServer:
         self.is_open = (
             self.is_open and not closes and is_whole and request is not None and request.keeps_alive
         )
-        lines = [f"HTTP/1.1 {status} {REASONS[status]}"]
-        lines += [f"{name}: {value}" for name, value in headers.items()]
-        if status != NO_CONTENT:  # RFC 9110, 8.6: a 204 says no length.
-            lines.append(f"Content-Length: {len(body)}")
         assert status != NO_CONTENT or not body
-        if not self.is_open:
-            lines.append("Connection: close")
-        assert not any("\r" in line or "\n" in line for line in lines)
-        head = "\r\n".join(lines).encode("latin-1") + HEAD_END
+        # RFC 9110, 8.6: a 204 says no length.
+        framing = {} if status == NO_CONTENT else {"Content-Length": str(len(body))}
+        head = head_bytes(status, {**headers, **framing}, closes=not self.is_open)
         return head if request is not None and request.method == "HEAD" else head + body
+
+    def begin_stream(self, status: int, headers: Mapping[str, str]) -> bytes:
+        """Return the head of an answer that comes in pieces; the connection ends with it.
+
+        It is chunked, so that a client tells its end from a lost connection. To HTTP/1.0 it
+        goes as it is.
+        """
+        assert self._request is not None
+        assert self._is_answering
+        self._request, self._is_answering, self.is_open = None, False, False
+        framing = {"Transfer-Encoding": "chunked"} if self._is_1_1 else {}
+        return head_bytes(status, {**headers, **framing}, closes=True)
+
+    def piece(self, data: bytes) -> bytes:
+        """Return the bytes of one piece of such an answer, which isn't empty."""
+        assert data
+        return b"%x\r\n%b\r\n" % (len(data), data) if self._is_1_1 else data
+
+    def end_stream(self) -> bytes:
+        """Return what says that such an answer is whole."""
+        return b"0\r\n\r\n" if self._is_1_1 else b""
 
     def _advance(self) -> Request | None:
         """Return the next request where its bytes are all there."""
@@ -152,7 +170,18 @@ class HttpServer:
     def _begin(self, head: bytes) -> None:
         """Begin the request that a whole head announces."""
         framing = check_head(head)
+        self._is_1_1 = not framing.is_1_0
         self._request = request = self._read_head(head)
         self._body = ChunkedBody() if framing.length is None else SizedBody(framing.length)
         if not framing.is_1_0 and request.headers.get("expect", "").lower() == "100-continue":
             self._go_on = GO_ON
+
+
+def head_bytes(status: int, headers: Mapping[str, str], *, closes: bool) -> bytes:
+    """Return the head of an answer."""
+    lines = [f"HTTP/1.1 {status} {REASONS[status]}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    if closes:
+        lines.append("Connection: close")
+    assert not any("\r" in line or "\n" in line for line in lines)
+    return "\r\n".join(lines).encode("latin-1") + HEAD_END

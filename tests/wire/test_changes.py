@@ -63,12 +63,29 @@ def test_nothing_is_no_event() -> None:
     assert list(write_update([], LAST, index=9, now=0.0)) == []
 
 
-def test_a_snapshot_holds_everything() -> None:
-    """Under the id from which the changes go on."""
-    ((kind, data, last_id),) = read(write_snapshot([seen("a1"), seen("a2")], LAST, now=0.0))
+@pytest.mark.parametrize("count", [0, 1, PART_CHANGES_MAX, 2 * PART_CHANGES_MAX + 1])
+def test_a_snapshot_holds_everything(count: int) -> None:
+    """Under the id from which the changes go on; however many pieces, it is one event."""
+    names = [f"a{at}" for at in range(count)]
+    pieces = list(write_snapshot(map(seen, names), LAST, now=0.0))
+    ((kind, data, last_id),) = read(b"".join(pieces))
     document = json.loads(data)
     assert (kind, last_id, document["index"]) == ("snapshot", "r-1-7-0", 7)
-    assert [one["agent_id"] for one in document["items"]] == ["a1", "a2"]
+    assert [one["agent_id"] for one in document["items"]] == names
+
+
+def test_a_snapshot_is_made_as_it_is_taken() -> None:
+    """Nobody looks at an instance before the pieces in front of it are gone."""
+    looked: list[str] = []
+
+    def look(agent_id: str) -> Seen:
+        looked.append(agent_id)
+        return seen(agent_id)
+
+    pieces = write_snapshot(map(look, map(str, range(1000))), LAST, now=0.0)
+    next(pieces)
+    next(pieces)
+    assert len(looked) == PART_CHANGES_MAX
 
 
 def test_a_state_comes_with_its_instance() -> None:

@@ -311,3 +311,47 @@ def test_a_client_understands_our_answers(
         assert isinstance(data, h11.Data)
         assert data.data == body
     assert isinstance(client.next_event(), h11.EndOfMessage)
+
+
+@given(st.lists(st.binary(min_size=1, max_size=300), max_size=5))
+def test_a_client_understands_our_streams(pieces: list[bytes]) -> None:
+    """Piece by piece, with an end that a client tells from a lost connection."""
+    server = HttpServer()
+    server.receive(GET)
+    assert server.next_request() is not None
+    data = server.begin_stream(200, {"Content-Type": "text/event-stream"})
+    data += b"".join(map(server.piece, pieces))
+    assert not server.is_open
+    client = h11.Connection(h11.CLIENT)
+    client.send(h11.Request(method="GET", target="/", headers=[("Host", "n1")]))
+    client.send(h11.EndOfMessage())
+    client.receive_data(data)
+    assert isinstance(client.next_event(), h11.Response)
+    told = b""
+    while isinstance(event := client.next_event(), h11.Data):
+        told += event.data
+    assert event is h11.NEED_DATA
+    assert told == b"".join(pieces)
+    client.receive_data(server.end_stream())
+    assert isinstance(client.next_event(), h11.EndOfMessage)
+    assert client.our_state is h11.MUST_CLOSE
+
+
+def test_an_old_client_takes_a_stream_as_it_is() -> None:
+    """HTTP/1.0 knows no chunks: the connection's end is the answer's."""
+    server = HttpServer()
+    server.receive(b"GET / HTTP/1.0\r\n\r\n")
+    assert server.next_request() is not None
+    head = server.begin_stream(200, {})
+    assert head == b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
+    assert (server.piece(b"a"), server.end_stream()) == (b"a", b"")
+
+
+def test_an_empty_piece_would_be_the_end() -> None:
+    """So there is none."""
+    server = HttpServer()
+    server.receive(GET)
+    assert server.next_request() is not None
+    server.begin_stream(200, {})
+    with pytest.raises(AssertionError):
+        server.piece(b"")
