@@ -1,33 +1,58 @@
 """Instances: register, show, list, announce a state, take leave."""
 
-from typing import Annotated, Any
+from typing import Any
 
-import msgspec
-
-from reachnode.errors import AgentIdInUse, InvalidRequest, UnknownAgent
+from reachnode.errors import (
+    AgentIdInUse,
+    CapabilityTaken,
+    DuplicateCapability,
+    InvalidRequest,
+    Superseded,
+    TooStale,
+    UnknownAgent,
+    WouldUncover,
+)
+from reachnode.liveness.leases import granted_ms, lease_ms
 from reachnode.model.agents import NUMBER_MAX, Instance
-from reachnode.registry.commands import AnnouncedState, Deregister, Register, SetAgentState
+from reachnode.registry.commands import Deregister, Register, SetAgentState
+from reachnode.registry.coverage import uncovered
 from reachnode.registry.queries import record_of, records
 from reachnode.registry.state import Record, Standing, State
 from reachnode.serve.answers import Answer, document
 from reachnode.serve.changes import change
 from reachnode.serve.front import Front
 from reachnode.serve.inquiry import Inquiry
-from reachnode.serve.reads import fresh_state, refuse_unloaded
+from reachnode.serve.operations import BODIES, CHANGES, IDEMPOTENCY_KEY, READS, Asked, operation
+from reachnode.serve.reads import READ_QUERY, fresh_state, refuse_unloaded
+from reachnode.serve.shapes import (
+    Announced,
+    Deregistered,
+    InstancePage,
+    InstanceShown,
+    Registered,
+    RegistrationShown,
+    StateWish,
+)
 from reachnode.wire.documents import refuse_strays, to_noun
 from reachnode.wire.registrations import Registration, read_registration, write_instance
 
 ITEMS_MAX = 1000
-LIST_QUERY = frozenset({"capability", "agent", "zone", "state", "limit", "cursor"})
+LIST_QUERY = {
+    "capability": Asked(str, "Only those that offer it."),
+    "agent": Asked(str, "Only those of this agent."),
+    "zone": Asked(str, "Only those of this zone."),
+    "state": Asked(str, "Only those in this state."),
+    "limit": Asked(int, f"At most so many, up to {ITEMS_MAX}."),
+    "cursor": Asked(str, "Where the page begins: `next` of the one before."),
+}
 
 
-class StateWish(msgspec.Struct, frozen=True, kw_only=True):
-    """The body that announces a state."""
-
-    state: AnnouncedState
-    incarnation: Annotated[int, msgspec.Meta(ge=0, le=NUMBER_MAX)] | None = None
-
-
+@operation(
+    takes=RegistrationShown,
+    gives={201: Registered, 200: Registered},
+    refuses=(*BODIES, *CHANGES, TooStale, AgentIdInUse, CapabilityTaken, DuplicateCapability),
+    headers=IDEMPOTENCY_KEY,
+)
 async def register(front: Front, inquiry: Inquiry) -> Answer:
     """Register an instance, or replace what it said before."""
     refuse_unloaded(front)
@@ -40,14 +65,17 @@ async def register(front: Front, inquiry: Inquiry) -> Answer:
     command = Register(instance=instance, replaces=replaces)
     applied = await change(front, inquiry, command)
     value = applied.value or {}
-    content = {
-        "agent_id": instance.agent_id,
-        "state": "pending",
-        "index": applied.index,
-        "incarnation": value["incarnation"],
-        "warnings": list(registration.warnings),
-    }
-    return document(content, status=200 if value["replaced"] else 201)
+    registered = Registered(
+        agent_id=instance.agent_id,
+        state="pending",
+        index=applied.index,
+        incarnation=value["incarnation"],
+        heartbeat_interval_ms=granted_ms(front.replica.state, instance.heartbeat),
+        lease_ms=lease_ms(front.replica.state, instance.heartbeat),
+        nodes=front.nodes(),
+        warnings=list(registration.warnings),
+    )
+    return document(registered, status=200 if value["replaced"] else 201)
 
 
 def seen_incarnation(state: State, registration: Registration) -> int | None:
@@ -85,25 +113,60 @@ def endpoints(instance: Instance) -> frozenset[str]:
     return frozenset(one.endpoint for one in instance.capabilities) | {instance.base_url}
 
 
+@operation(
+    gives={200: Deregistered},
+    refuses=(*CHANGES, UnknownAgent, Superseded),
+    query={"incarnation": Asked(int, "Only this one, so that a late farewell harms nobody.")},
+    headers=IDEMPOTENCY_KEY,
+)
 async def deregister(front: Front, inquiry: Inquiry) -> Answer:
     """Remove an instance."""
     agent_id = inquiry.parts["agent_id"]
     command = Deregister(agent_id=agent_id, incarnation=inquiry.whole_number("incarnation"))
     applied = await change(front, inquiry, command)
-    return document({"agent_id": agent_id, "index": applied.index})
+    return document(Deregistered(agent_id=agent_id, index=applied.index))
 
 
+@operation(
+    takes=StateWish,
+    gives={200: Announced},
+    refuses=(*BODIES, *CHANGES, UnknownAgent, Superseded, WouldUncover),
+    headers=IDEMPOTENCY_KEY,
+)
 async def announce(front: Front, inquiry: Inquiry) -> Answer:
     """Announce that an instance is updating, disabled, or back."""
     body = inquiry.document()
     refuse_strays(body, StateWish)
     wish = to_noun(body, StateWish)
     agent_id = inquiry.parts["agent_id"]
+    if wish.state != "healthy" and not wish.force:
+        refuse_uncovering(front.replica.state, agent_id, incarnation=wish.incarnation)
     command = SetAgentState(agent_id=agent_id, state=wish.state, incarnation=wish.incarnation)
     applied = await change(front, inquiry, command)
-    return document({"agent_id": agent_id, "state": wish.state, "index": applied.index})
+    return document(Announced(agent_id=agent_id, state=wish.state, index=applied.index))
 
 
+def refuse_uncovering(state: State, agent_id: str, *, incarnation: int | None) -> None:
+    """Raise where an instance is the last that serves one of its capabilities.
+
+    An incarnation that stands no longer leaves nothing uncovered: the change is refused for
+    another reason.
+
+    Raises:
+        WouldUncover: It is; the capabilities are named.
+    """
+    record = record_of(state, agent_id)
+    if record is None or incarnation not in (None, record.instance.incarnation):
+        return
+    names = uncovered(state, record)
+    if names:
+        raise WouldUncover(
+            f"{', '.join(names)} would be left without an instance; force does it all the same",
+            details={"capabilities": list(names)},
+        )
+
+
+@operation(gives={200: InstanceShown}, refuses=(*READS, UnknownAgent), query=READ_QUERY)
 async def show(front: Front, inquiry: Inquiry) -> Answer:
     """Answer one instance."""
     state = await fresh_state(front, inquiry)
@@ -114,6 +177,7 @@ async def show(front: Front, inquiry: Inquiry) -> Answer:
     return document(shown(record))
 
 
+@operation(gives={200: InstancePage}, refuses=READS, query={**LIST_QUERY, **READ_QUERY})
 async def list_all(front: Front, inquiry: Inquiry) -> Answer:
     """Answer the instances that fit every filter, in the order of their ids."""
     state = await fresh_state(front, inquiry)

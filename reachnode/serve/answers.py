@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from reachnode.errors import ReachError
 from reachnode.wire.documents import write_json
 from reachnode.wire.http import REASONS
@@ -25,7 +27,10 @@ class Answer:
 
 
 def document(
-    content: Mapping[str, Any], *, status: int = 200, headers: Mapping[str, str] | None = None
+    content: Mapping[str, Any] | msgspec.Struct,
+    *,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
 ) -> Answer:
     """Return an answer whose body is a JSON object."""
     return Answer(status=status, body=write_json(content), headers=headers or {})

@@ -2,7 +2,7 @@
 
 import difflib
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from email.utils import formatdate
 from urllib.parse import quote
 
@@ -40,13 +40,14 @@ async def handled(front: Front, request: Request, request_id: str) -> Answer:
     """
     target = read_target(request.target)
     route, parts = find(request.method, target.path)
-    if route.query is not None:
-        refuse_unknown_query(target.query, route.query)
+    operation = route.operation
+    if operation.query is not None:
+        refuse_unknown_query(target.query, operation.query)
     inquiry = Inquiry(request=request, request_id=request_id, parts=parts, query=target.query)
-    return await route.handler(front, inquiry)
+    return await operation.handler(front, inquiry)
 
 
-def refuse_unknown_query(query: Mapping[str, str], known: frozenset[str]) -> None:
+def refuse_unknown_query(query: Mapping[str, str], known: Collection[str]) -> None:
     """Raise where a query asks for what a path doesn't give: a typo must not weaken a read.
 
     Raises:

@@ -84,6 +84,10 @@ class Front:
         status = self.replica.status()
         return any(one.alive and one.id != status.member_id for one in status.members)
 
+    def nodes(self) -> list[str]:
+        """Return the URLs of nodes that are up, as far as this one knows."""
+        return [f"http://{self.about.client_address}"]
+
     def stale_ms(self) -> int:
         """Return the time since the last contact with a leader, in milliseconds.
 

@@ -3,13 +3,17 @@
 from reachnode.serve.answers import Answer, document
 from reachnode.serve.front import Front
 from reachnode.serve.inquiry import Inquiry
+from reachnode.serve.operations import lenient
+from reachnode.serve.shapes import Alive, Readiness
 
 
+@lenient({200: Alive})
 async def show_health(_front: Front, _inquiry: Inquiry) -> Answer:
     """Answer that the process is alive."""
-    return document({"status": "UP"})
+    return document(Alive(status="UP"))
 
 
+@lenient({200: Readiness, 503: Readiness})
 async def show_ready(front: Front, _inquiry: Inquiry) -> Answer:
     """Answer 200 when this node can serve, else 503 with the reason.
 
@@ -17,11 +21,9 @@ async def show_ready(front: Front, _inquiry: Inquiry) -> Answer:
     """
     reason = why_not_ready(front)
     if reason is None:
-        return document({"ready": True})
-    content = {"ready": False, "reason": reason}
-    waits_for = front.replica.status().founding_waits_for
-    if reason == "founding" and waits_for:
-        content["waits_for"] = ", ".join(waits_for)
+        return document(Readiness(ready=True))
+    waits_for = front.replica.status().founding_waits_for if reason == "founding" else ()
+    content = Readiness(ready=False, reason=reason, waits_for=", ".join(waits_for))
     return document(content, status=503, headers={"Retry-After": "1"})
 
 

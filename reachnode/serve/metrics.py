@@ -7,10 +7,12 @@ from reachnode.serve.answers import Answer
 from reachnode.serve.front import Front
 from reachnode.serve.health import why_not_ready
 from reachnode.serve.inquiry import Inquiry
+from reachnode.serve.operations import operation
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
+@operation(gives={200: str})
 async def show_metrics(front: Front, _inquiry: Inquiry) -> Answer:
     """Answer every figure of this node."""
     text = "".join(lines(front))

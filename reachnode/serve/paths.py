@@ -1,48 +1,49 @@
-"""Every path, what it takes and who answers: one table."""
+"""Every path, its method and who answers: one table, and the description made of it."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+import functools
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+from typing import Any
 
 from reachnode.errors import MethodNotAllowed, NotFound
 from reachnode.serve import agents, cluster, health, metrics, settings
-from reachnode.serve.answers import Answer
+from reachnode.serve.answers import Answer, document
 from reachnode.serve.front import Front
 from reachnode.serve.inquiry import Inquiry
-from reachnode.serve.reads import READ_QUERY
+from reachnode.serve.openapi import describe
+from reachnode.serve.operations import Route, operation
 from reachnode.wire.http_targets import read_segment
 
-Handler = Callable[[Front, Inquiry], Awaitable[Answer]]
+
+@functools.cache
+def description(version: str) -> Mapping[str, Any]:
+    """Return the OpenAPI document of this table."""
+    return describe(ROUTES, version=version)
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
-    """One method of one path."""
-
-    method: str
-    path: str
-    """Segments in braces stand for anything."""
-    handler: Handler
-    query: frozenset[str] | None = frozenset()
-    """What the query may say; None passes over everything."""
+@operation(gives={200: dict[str, Any]})
+async def show_description(front: Front, _inquiry: Inquiry) -> Answer:
+    """Answer what every path takes, gives and refuses, as OpenAPI."""
+    return document(description(front.about.version))
 
 
 ROUTES = (
-    Route("GET", "/health", health.show_health, None),
-    Route("GET", "/healthz", health.show_health, None),
-    Route("GET", "/livez", health.show_health, None),
-    Route("GET", "/ready", health.show_ready, None),
-    Route("GET", "/readyz", health.show_ready, None),
-    Route("GET", "/metrics", metrics.show_metrics, None),
+    Route("GET", "/health", health.show_health),
+    Route("GET", "/healthz", health.show_health),
+    Route("GET", "/livez", health.show_health),
+    Route("GET", "/ready", health.show_ready),
+    Route("GET", "/readyz", health.show_ready),
+    Route("GET", "/metrics", metrics.show_metrics),
+    Route("GET", "/openapi.json", show_description),
     Route("POST", "/register", agents.register),
     Route("POST", "/api/v1/agents/register", agents.register),
-    Route("GET", "/api/v1/agents", agents.list_all, agents.LIST_QUERY | READ_QUERY),
-    Route("GET", "/api/v1/agents/{agent_id}", agents.show, READ_QUERY),
-    Route("DELETE", "/api/v1/agents/{agent_id}", agents.deregister, frozenset({"incarnation"})),
+    Route("GET", "/api/v1/agents", agents.list_all),
+    Route("GET", "/api/v1/agents/{agent_id}", agents.show),
+    Route("DELETE", "/api/v1/agents/{agent_id}", agents.deregister),
     Route("POST", "/api/v1/agents/{agent_id}/state", agents.announce),
-    Route("GET", "/api/v1/settings", settings.show_settings, READ_QUERY),
+    Route("GET", "/api/v1/settings", settings.show_settings),
     Route("PUT", "/api/v1/settings", settings.put_settings),
-    Route("GET", "/api/v1/cluster", cluster.show_cluster, READ_QUERY),
+    Route("GET", "/api/v1/cluster", cluster.show_cluster),
     Route("POST", "/api/v1/cluster/members", cluster.change_members),
     Route("POST", "/api/v1/cluster/transfer", cluster.transfer),
 )

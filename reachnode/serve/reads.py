@@ -1,13 +1,23 @@
 """How fresh a read must be: `consistency`, `min_index` and `max_stale_ms` of its query."""
 
+from typing import Literal
+
 from reachnode.errors import InvalidRequest, TooStale, error_of
 from reachnode.registry.outcomes import Refused
 from reachnode.registry.state import State
 from reachnode.serve.front import READ_SECONDS, Front
 from reachnode.serve.inquiry import Inquiry
+from reachnode.serve.operations import Asked
 
-READ_QUERY = frozenset({"consistency", "min_index", "max_stale_ms"})
 CONSISTENCIES = ("default", "stale", "consistent")
+READ_QUERY = {
+    "consistency": Asked(
+        Literal["default", "stale", "consistent"],
+        "Local; local at any age; or linearizable.",
+    ),
+    "min_index": Asked(int, "Wait until this node has applied so much."),
+    "max_stale_ms": Asked(int, "Refuse when the last contact with a leader is older."),
+}
 
 
 async def fresh_state(front: Front, inquiry: Inquiry) -> State:

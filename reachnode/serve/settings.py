@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from reachnode.errors import InvalidRequest
+from reachnode.errors import InvalidRequest, RevisionConflict
 from reachnode.model.agents import NUMBER_MAX
 from reachnode.model.settings import Settings, settings_problems
 from reachnode.registry.commands import PutSettings
@@ -10,10 +10,13 @@ from reachnode.serve.answers import Answer, document
 from reachnode.serve.changes import change
 from reachnode.serve.front import Front
 from reachnode.serve.inquiry import Inquiry
-from reachnode.serve.reads import fresh_state
+from reachnode.serve.operations import BODIES, CHANGES, IDEMPOTENCY_KEY, IF_MATCH, READS, operation
+from reachnode.serve.reads import READ_QUERY, fresh_state
+from reachnode.serve.shapes import SettingsPut, SettingsShown
 from reachnode.wire.documents import error_for, plain, refuse_strays, to_noun, without
 
 
+@operation(gives={200: SettingsShown}, refuses=READS, query=READ_QUERY)
 async def show_settings(front: Front, inquiry: Inquiry) -> Answer:
     """Answer the settings that hold, every default spelled out, and their revision."""
     state = await fresh_state(front, inquiry)
@@ -25,6 +28,12 @@ async def show_settings(front: Front, inquiry: Inquiry) -> Answer:
     return document(content, headers={"ETag": f'"{state.settings_revision}"'})
 
 
+@operation(
+    takes=SettingsPut,
+    gives={200: SettingsShown},
+    refuses=(*BODIES, *CHANGES, RevisionConflict),
+    headers={**IF_MATCH, **IDEMPOTENCY_KEY},
+)
 async def put_settings(front: Front, inquiry: Inquiry) -> Answer:
     """Swap the settings, whole: what the document leaves out returns to its default.
 

@@ -7,6 +7,7 @@ from typing import Any
 from reachnode.serve.dispatch import answer, headers_of
 from reachnode.serve.front import Front
 from reachnode.wire.http import HttpServer
+from tests.serve.described import hold_to_description
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,12 @@ def request_bytes(method: str, target: str, body: object = None, **headers: str)
 
 
 async def ask(front: Front, method: str, target: str, body: object = None, **headers: str) -> Got:
-    """Return what a front answers to one request."""
+    """Return what a front answers to one request; it is what the description promises."""
     http = HttpServer()
     http.receive(request_bytes(method, target, body, **headers))
     request = http.next_request()
     assert request is not None
     given = await answer(front, request)
-    return read_answer(http.answer(given.status, headers_of(front, given), given.body))
+    got = read_answer(http.answer(given.status, headers_of(front, given), given.body))
+    hold_to_description(method, target, got)
+    return got

@@ -29,6 +29,9 @@ async def test_an_instance_registers_and_is_read_back(path: str) -> None:
         "state": "pending",
         "index": 1,
         "incarnation": 1,
+        "heartbeat_interval_ms": 3000,
+        "lease_ms": 10000,
+        "nodes": ["http://127.0.0.1:7400"],
         "warnings": ["colour is unknown; it was ignored"],
     }
     shown = await ask(front, "GET", "/api/v1/agents/a1")
@@ -120,14 +123,55 @@ async def test_an_instance_takes_leave() -> None:
         assert (got.status, got.json["code"]) == (404, "unknown_agent")
 
 
+async def test_a_registration_hears_how_to_beat() -> None:
+    """What the cluster bears of the wish is granted, and a longer lease is lent."""
+    front = front_of(LocalReplica())
+    wish = {"interval_ms": 5000, "ttl_ms": 60_000}
+    got = await ask(front, "POST", "/register", body(heartbeat=wish))
+    assert (got.json["heartbeat_interval_ms"], got.json["lease_ms"]) == (5000, 60_000)
+    await ask(front, "PUT", "/api/v1/settings", {"registry": {"heartbeat_interval_ms": 2000}})
+    got = await ask(front, "POST", "/register", body())
+    assert (got.json["heartbeat_interval_ms"], got.json["lease_ms"]) == (2000, 10_000)
+
+
 async def test_a_state_is_announced() -> None:
     """An instance is updating, disabled, or back."""
     front = front_of(LocalReplica())
     await ask(front, "POST", "/register", body())
+    await ask(front, "POST", "/register", body("a2", endpoint="http://h2/"))
     for state, seen in (("updating", "updating"), ("disabled", "disabled"), ("healthy", "pending")):
         got = await ask(front, "POST", "/api/v1/agents/a1/state", {"state": state})
         assert (got.status, got.json["state"]) == (200, state)
         assert (await ask(front, "GET", "/api/v1/agents/a1")).json["state"] == seen
+
+
+@pytest.mark.parametrize("state", ["updating", "disabled"])
+async def test_a_capability_is_not_left_without_an_instance(state: str) -> None:
+    """The last that serves one stays, unless it is forced; then nothing holds it any more."""
+    replica = LocalReplica()
+    front = front_of(replica)
+    await ask(front, "POST", "/register", body())
+    got = await ask(front, "POST", "/api/v1/agents/a1/state", {"state": state})
+    assert (got.status, got.json["code"]) == (409, "would_uncover")
+    assert got.json["details"] == {"capabilities": ["demo.echo"]}
+    assert len(replica.proposed) == 1
+    wish = {"state": state, "force": True}
+    for again in (wish, wish, {"state": "updating"}, {"state": "disabled"}):
+        assert (await ask(front, "POST", "/api/v1/agents/a1/state", again)).status == 200
+
+
+async def test_who_is_not_meant_leaves_nothing_uncovered() -> None:
+    """An unknown instance, or another incarnation, is refused for what it is."""
+    front = front_of(LocalReplica())
+    await ask(front, "POST", "/register", body())
+    wish = {"state": "disabled", "incarnation": 7}
+    assert (await ask(front, "POST", "/api/v1/agents/a1/state", wish)).json["code"] == "superseded"
+    assert (await ask(front, "POST", "/api/v1/agents/b/state", wish)).json[
+        "code"
+    ] == "unknown_agent"
+    wish["incarnation"] = 1
+    got = await ask(front, "POST", "/api/v1/agents/a1/state", wish)
+    assert got.json["code"] == "would_uncover"
 
 
 @pytest.mark.parametrize(

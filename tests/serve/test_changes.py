@@ -23,7 +23,7 @@ async def test_an_unknown_outcome_says_so() -> None:
 async def test_a_refusal_keeps_its_code(code: str, status: int) -> None:
     """A refusal travels from the log to the client as it is."""
     front = front_of(LocalReplica(answers=Refused(code, "so it is", {"a": 1})))
-    got = await ask(front, "PUT", "/api/v1/settings", {})
+    got = await ask(front, "POST", "/register", {"agent_id": "a"})
     assert (got.status, got.json["code"]) == (status, code)
     assert (got.json["detail"], got.json["details"]) == ("so it is", {"a": 1})
     assert ("retry-after" in got.headers) is (status == 503)

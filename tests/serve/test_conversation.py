@@ -1,15 +1,19 @@
 """One connection, from its first byte to its last."""
 
+import contextlib
 from typing import Any
 
 import pytest
 import trio
+import trio.testing
+from hypothesis import given
 
 from reachnode.serve.conversation import Conversation, WaitingRoom
 from reachnode.wire.http import GO_ON
 from tests.fakes import MemoryStream, stream_pair
 from tests.serve.client import read_answer, request_bytes
 from tests.serve.local_replica import LocalReplica, front_of, talk
+from tests.wire.http_streams import cut, cuts, streams
 
 GET = request_bytes("GET", "/health")
 
@@ -93,6 +97,26 @@ async def test_silence_is_closed_without_a_word(autojump_clock: Any) -> None:
         client = talk(nursery, front_of(LocalReplica()))
         assert await read_all(client) == b""
         assert trio.current_time() == 60.0
+
+
+@given(streams, cuts)
+def test_no_bytes_are_a_fault_of_ours(stream: bytes, places: list[int]) -> None:
+    """Whatever bytes come and however they are cut, nothing breaks and no answer is a 500."""
+
+    async def session() -> None:
+        front = front_of(LocalReplica())
+        async with trio.open_nursery() as nursery:
+            client = talk(nursery, front)
+            nursery.start_soon(read_all, client)
+            for piece in cut(stream, places):
+                with contextlib.suppress(trio.BrokenResourceError):
+                    await client.send(piece)
+            await trio.sleep(100)
+            await client.aclose()
+            nursery.cancel_scope.cancel()
+        assert 500 not in front.answers_count
+
+    trio.run(session, clock=trio.testing.MockClock(autojump_threshold=0))
 
 
 async def test_a_client_that_leaves_is_let_go() -> None:

@@ -10,10 +10,10 @@ from reachnode.serve.paths import ROUTES, find
 def test_a_path_finds_its_handler() -> None:
     """Braces stand for one segment, decoded."""
     route, parts = find("GET", "/api/v1/agents/a%3A1%2Fx")
-    assert route.handler is agents.show
+    assert route.operation is agents.show
     assert parts == {"agent_id": "a:1/x"}
-    assert find("POST", "/api/v1/agents/register")[0].handler is agents.register
-    assert find("HEAD", "/api/v1/agents")[0].handler is agents.list_all
+    assert find("POST", "/api/v1/agents/register")[0].operation is agents.register
+    assert find("HEAD", "/api/v1/agents")[0].operation is agents.list_all
 
 
 @pytest.mark.parametrize("path", ["/", "", "/api", "/api/v1/agents/", "/health/", "/a/b/c/d/e/f"])
