@@ -29,6 +29,12 @@ class Tell(msgspec.Struct, frozen=True, array_like=True, tag="tell"):
     delta: Delta
 
 
+class Here(msgspec.Struct, frozen=True, array_like=True, tag="here"):
+    """Where a node's clients connect."""
+
+    client_address: str
+
+
 class Ask(msgspec.Struct, frozen=True, array_like=True, tag="ask"):
     """Can you reach this instance?"""
 
@@ -44,7 +50,7 @@ class Opinion(msgspec.Struct, frozen=True, array_like=True, tag="opinion"):
     is_reached: bool
 
 
-Words = Tell | Ask | Opinion
+Words = Tell | Here | Ask | Opinion
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(Words)
 
@@ -72,6 +78,10 @@ class Gossip:
         self._port = switchboard.attach(Channel.GOSSIP, self)
         self._told: dict[str, int] = {}
         """Up to which sequence each connected peer was told."""
+        self.client_address = ""
+        """Where this node's clients connect; set before the mesh runs."""
+        self.addresses: dict[str, str] = {}
+        """Where the clients of each connected peer connect, as far as it said."""
         self.counters = {"deltas_sent": 0, "deltas_received": 0, "opinions_asked": 0}
 
     def push(self) -> None:
@@ -101,11 +111,14 @@ class Gossip:
         """Begin to tell a peer, with everything."""
         if lane is Lane.CONSENSUS:
             self._told[peer] = 0
+            if self.client_address:
+                self._say(peer, Here(self.client_address))
 
     def down(self, peer: str, lane: Lane) -> None:
         """Stop telling a peer."""
         if lane is Lane.CONSENSUS:
             self._told.pop(peer, None)
+            self.addresses.pop(peer, None)
 
     def message(self, peer: str, _lane: Lane, data: bytes) -> None:
         """Take what a peer says.
@@ -124,6 +137,8 @@ class Gossip:
                     raise LinkBroken(f"{peer} speaks for {delta.node}")
                 self.counters["deltas_received"] += 1
                 self._outlook.take(delta, now=now)
+            case Here(client_address):
+                self.addresses[peer] = client_address
             case Ask(agent_id, incarnation):
                 order = self._outlook.asked(agent_id, incarnation, now=now)
                 if order is not None:

@@ -132,6 +132,17 @@ def test_a_peer_that_cannot_be_told_is_told_later() -> None:
     assert two.outlook.of(two.state.agents["a1"]).state == "healthy"
 
 
+def test_a_peer_says_where_its_clients_connect() -> None:
+    """With each new connection; a peer that is gone is no place to send clients to."""
+    one, two = town()
+    assert two.gossip.addresses == {}
+    one.gossip.client_address = "h1:7400"
+    one.switchboard.up("n2", Lane.CONSENSUS)
+    assert two.gossip.addresses == {"n1": "h1:7400"}
+    two.switchboard.down("n1", Lane.CONSENSUS)
+    assert two.gossip.addresses == {}
+
+
 def test_an_opinion_is_asked_for_and_given() -> None:
     """The asked node gets a probe to make; its answer reaches the one that asked."""
     one, two = town("a1")
