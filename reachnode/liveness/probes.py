@@ -327,6 +327,15 @@ def _stretch(drawn: float) -> float:
     return 1 + JITTER * (2 * drawn - 1)
 
 
+def order_of(instance: Instance, rules: ProbeRules) -> ProbeOrder | None:
+    """Return the probe of an instance that somebody asks for now, None where there is none."""
+    target = target_of(instance)
+    if target is None:
+        return None
+    kind, endpoint = target
+    return _order(Watch(instance=instance, kind=kind, endpoint=endpoint), rules)
+
+
 def _order(watch: Watch, rules: ProbeRules) -> ProbeOrder:
     return ProbeOrder(
         agent_id=watch.instance.agent_id,

@@ -10,12 +10,14 @@ of changes that watchers are told from.
 
 import logging
 from collections import deque
+from collections.abc import Mapping
 
 import trio
 
 from reachnode.channels.probe import probe
 from reachnode.liveness.outlook import Outlook
-from reachnode.model.liveness import Heard, Heartbeat, Liveness, ProbeOrder
+from reachnode.liveness.probes import order_of
+from reachnode.model.liveness import Heard, Heartbeat, InstanceState, Liveness, ProbeOrder
 from reachnode.node.ports import FollowedReplica
 from reachnode.peers.gossip import Gossip
 from reachnode.peers.switchboard import Switchboard
@@ -57,6 +59,7 @@ class Lookout:
         network: Network,
         sources: Sources,
     ) -> None:
+        self._me = me
         self._replica = replica
         self._network = network
         self._sources = sources
@@ -84,6 +87,39 @@ class Lookout:
     def of(self, record: Record) -> Liveness:
         """Return what this node makes of an instance."""
         return self.outlook.of(record)
+
+    @property
+    def counts(self) -> Mapping[InstanceState, int]:
+        """How many instances are in each state."""
+        return self.outlook.counts
+
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        """Where the clients of each connected peer connect."""
+        return self.gossip.addresses
+
+    @property
+    def counters(self) -> Mapping[str, int]:
+        """What was told to the peers, and asked of them, by name."""
+        return self.gossip.counters
+
+    def stirred(self) -> Mapping[str, InstanceState]:
+        """Return whose state was seen to change since this was last asked, and from what."""
+        return self.outlook.stirred()
+
+    async def is_there(self, record: Record) -> bool:
+        """Return whether an instance answers a probe now.
+
+        One that can't be probed is there while it beats. So is one that beats and that this
+        node couldn't reach before either: the fault may be here.
+        """
+        seen = self.of(record)
+        order = order_of(record.instance, self._state.settings.probes)
+        if order is None:
+            return seen.is_beating
+        async with self._under_way:
+            fault = await probe(order, self._network)
+        return not fault or (seen.is_beating and self._me in seen.unreachable_from)
 
     # --- following the log
 

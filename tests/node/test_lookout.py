@@ -10,6 +10,7 @@ from trio.testing import MockClock
 from reachnode.errors import UnknownAgent
 from reachnode.liveness.outlook import Outlook
 from reachnode.model.address import Address
+from reachnode.model.agents import Health
 from reachnode.model.liveness import Heartbeat
 from reachnode.node.lookout import Lookout
 from reachnode.peers.hello import Lane
@@ -221,4 +222,45 @@ async def test_questions_of_peers_are_bounded(autojump_clock: MockClock) -> None
         await trio.sleep(5)
     outlook: Outlook = two.lookout.outlook
     assert outlook.live == frozenset({"n2"})
+    _ = autojump_clock
+
+
+@pytest.mark.parametrize("is_listening", [True, False])
+async def test_who_answers_a_probe_is_there(autojump_clock: MockClock, is_listening: bool) -> None:
+    """Probed in this moment; a heartbeat alone is no proof where it can be probed."""
+    post = Post("n1", FollowedReplica(state=registered("a1")))
+    if is_listening:
+        await post.network.listen(PLACE)
+    post.lookout.heartbeat("a1", Heartbeat())
+    record = post.replica.state.agents["a1"]
+    assert await post.lookout.is_there(record) is is_listening
+    _ = autojump_clock
+
+
+async def test_who_cannot_be_probed_is_there_while_it_beats(autojump_clock: MockClock) -> None:
+    """There is no other sign of it."""
+    quiet = instance("a1", health=Health(type="none"))
+    post = Post("n1", FollowedReplica(state=registered(quiet)))
+    record = post.replica.state.agents["a1"]
+    assert not await post.lookout.is_there(record)
+    post.lookout.heartbeat("a1", Heartbeat())
+    assert await post.lookout.is_there(record)
+    _ = autojump_clock
+
+
+async def test_who_was_never_reached_from_here_is_no_case_for_this_node(
+    autojump_clock: MockClock,
+) -> None:
+    """It beats, and this node's way to it is cut: that says nothing of the instance."""
+    post = Post("n1", FollowedReplica(state=registered("a1")))
+    record = post.replica.state.agents["a1"]
+    async with running(post):
+        for _ in range(20):
+            post.lookout.heartbeat("a1", Heartbeat())
+            await trio.sleep(3)
+        assert post.lookout.of(record).unreachable_from == ("n1",)
+        assert await post.lookout.is_there(record)
+    assert post.lookout.counts == {"healthy": 1}
+    assert post.lookout.stirred() == {"a1": "pending"}
+    assert (post.lookout.addresses, post.lookout.counters["opinions_asked"]) == ({}, 0)
     _ = autojump_clock
