@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from reachnode.peers.raft.opening import NO_OP, REGULAR, Entry
+from reachnode.peers.raft.opening import COMMAND_BYTES_MAX, NO_OP, REGULAR, Entry
 
 
 class BadMessage(Exception):
@@ -187,6 +187,8 @@ def check_entries(message: Append) -> None:
     for command, entry_index, entry_term in message.entries:
         if entry_index != index + 1 or not term <= entry_term <= message.term:
             raise BadMessage(f"entry {entry_index} of term {entry_term} follows {index} of {term}")
+        if len(command) > COMMAND_BYTES_MAX:
+            raise BadMessage(f"entry {entry_index} has {len(command)} bytes")
         if command[:1] not in ENTRY_KINDS:
             raise BadMessage(f"entry {entry_index} is of the unknown kind {command[:1].hex()}")
         index, term = entry_index, entry_term

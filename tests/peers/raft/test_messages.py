@@ -29,7 +29,7 @@ from reachnode.peers.raft.messages import (
     from_engine,
     to_engine,
 )
-from reachnode.peers.raft.opening import NO_OP, REGULAR
+from reachnode.peers.raft.opening import COMMAND_BYTES_MAX, NO_OP, REGULAR
 
 numbers = st.integers(0, 2**60)
 names = st.text(max_size=8)
@@ -136,12 +136,13 @@ def test_a_greeting_of_the_first_version_is_read() -> None:
         [(b"", 6, 2)],
         [(b"\x02member", 6, 2)],
         [(b"\x03version", 6, 2)],
+        [(REGULAR + bytes(COMMAND_BYTES_MAX), 6, 2)],
     ],
 )
 def test_entries_that_make_no_sense_break_the_connection(
     entries: list[tuple[bytes, int, int]],
 ) -> None:
-    """Gaps, falling or future terms, and the engine's own kinds never reach the engine."""
+    """Gaps, falling or future terms, the engine's own kinds, what no journal could take."""
     with pytest.raises(BadMessage, match="entry"):
         decode(encode(Append(3, 0, 5, 2, entries)))
 
