@@ -84,7 +84,7 @@ class SealSnapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadSnapshot:
-    """Read a piece of a sealed snapshot; `deliver` gets None when it is gone."""
+    """Read a piece of a sealed snapshot; `deliver` gets None when it is gone, or bad."""
 
     index: int
     offset: int

@@ -253,8 +253,12 @@ class Storage:
         self._unsure = ""
 
     def _read(self, read: ReadSnapshot) -> bytes | None:
-        """Return a piece of a snapshot, None when a newer one has taken its place."""
+        """Return a piece of a snapshot, None when a newer one has taken its place.
+
+        None, too, when it can't be read: that is the follower's loss, and must not stop the
+        writes that wait behind it.
+        """
         try:
             return self.files.read(snapshot_name(read.index), read.offset, read.count)
-        except FileNotFoundError:
+        except OSError:
             return None

@@ -317,6 +317,22 @@ def test_a_piece_is_read_or_is_gone() -> None:
     assert got == [b"cde", None]
 
 
+def test_a_piece_that_cannot_be_read_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bad spot in a snapshot is its follower's loss: what waits behind it is written."""
+    files, storage = begun()
+    got: list[bytes | None] = []
+
+    def unreadable(*_: object) -> bytes:
+        raise OSError(errno.EIO, "a bad spot")
+
+    monkeypatch.setattr(files, "read", unreadable)
+    read = ReadSnapshot(index=5, offset=0, count=3, deliver=got.append)
+    performed = storage.perform([read, A_VOTE])
+    assert performed.error is None
+    assert performed.count == 2
+    assert performed.reads == ((read, None),)
+
+
 def test_what_was_read_before_an_error_is_handed_out() -> None:
     """It is done, and isn't done again."""
     files, storage = begun()
