@@ -165,15 +165,20 @@ class Core:
             self.running.engine.disconnect(peer)
         self.tick()
 
-    def received(self, peer: str, data: bytes) -> None:
+    def received(self, peer: str, data: bytes) -> bool:
         """Take a message of a peer, from either of its connections.
+
+        Returns:
+            Whether it called for a step; if not, `wake_at` has not come nearer.
 
         Raises:
             BadMessage: It makes no sense; the connection is to be broken.
             FailStop: It revealed damage.
         """
-        if self.epoch(peer) is not None and self.inbound.take(peer, data):
-            self.tick()
+        if self.epoch(peer) is None or not self.inbound.take(peer, data):
+            return False
+        self.tick()
+        return True
 
     def synced(self) -> None:
         """Take note that more is durable, or that the disk failed or recovered."""
@@ -210,7 +215,7 @@ class Core:
         for _ in range(TURNS_MAX):
             self.transfers.tend(now)
             raft.engine.tick()
-            self._tell_of_cuts(raft.journal)
+            self.tell_of_cuts()
             self.proposals.reached(raft.machine.index)
             before = len(self.proposals.in_log)
             self.proposals.pump(now)
@@ -386,10 +391,12 @@ class Core:
         term = self.running.engine.term if self.running is not None else 0
         self.notice("role", {"role": role, "term": term})
 
-    def _tell_of_cuts(self, journal: Journal) -> None:
+    def tell_of_cuts(self) -> None:
         """Take back what was to be said, or hoped, of entries that were cut."""
-        cut = journal.take_cut()
+        assert self.running is not None
+        cut = self.running.journal.take_cut()
         if cut is not None:
             self.notice("log cut", {"index": cut})
             self.held.cut(cut)
+            self.inbound.cut(cut)
             self.proposals.cut(cut)

@@ -83,6 +83,7 @@ class Inbound:
                 )
                 core.send(peer, message)
             case Ack(success=True):
+                core.tell_of_cuts()  # Before there is something to say of what took their place.
                 self.hold(peer, message, number=raft.journal.vote_number)
             case Ack():
                 if self._rules.backoff_is_fast:
@@ -306,6 +307,11 @@ class Inbound:
     def forget(self, peer: str) -> None:
         """Take the loss of a connection."""
         self._votes = {vote for vote in self._votes if vote[0] != peer}
+
+    def cut(self, index: int) -> None:
+        """Expect of nobody what was cut from this log: who acknowledged it may have cut it, too."""
+        for peer, (incarnation, most) in self._acked.items():
+            self._acked[peer] = (incarnation, min(most, index - 1))
 
     def judge_memory(self, peer: str, greet: Greet) -> None:
         """Stop counting a disk that lacks committed entries which it once acknowledged."""

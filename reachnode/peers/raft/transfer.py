@@ -104,6 +104,11 @@ class SnapshotTaking:
         self._offset = 0
         self.refused_count = 0
 
+    @property
+    def is_under_way(self) -> bool:
+        """Whether there are pieces of one already."""
+        return self._source is not None
+
     def take(self, peer: str, piece: SnapshotPiece) -> tuple[int, Received | None]:
         """Take a piece; return the offset to acknowledge, and the state with the last one."""
         source = (peer, piece.term, piece.index)

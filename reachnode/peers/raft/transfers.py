@@ -115,6 +115,9 @@ class Transfers:
             self._taking.forget()
             self._acknowledge(peer, raft.machine.index)
             return
+        is_late = core.disk.bytes_waiting > core.settings.unsynced_bytes_max
+        if is_late and (message.offset == 0 or not self._taking.is_under_way):
+            return  # The disk is behind: a whole snapshot more would wait for it, again and again.
         offset, received = self._taking.take(peer, message)
         self._answer(peer, message, offset)
         if received is not None:
@@ -136,6 +139,8 @@ class Transfers:
         journal = raft.journal
         diverged = journal.term_at(received.index) not in (None, received.term)
         self.counters["snapshots_onto_divergent_tail"] += diverged
+        if journal.term_at(received.index) != received.term:
+            core.inbound.cut(raft.engine.commit_index + 1)
         self.counters["snapshots_installed"] += 1
         journal.install(index=received.index, term=received.term)
         raft.machine.install(received.state, received.index)

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 from reachnode.peers.raft.machine import SnapshotMaker, pack_digest
 
 if TYPE_CHECKING:
-    from reachnode.peers.raft.core import Core
+    from reachnode.peers.raft.core import Core, Running
+
+
+SENDING_FACTOR = 4
+"""How many times longer the journal may grow while a snapshot is on its way to a follower: the
+next one would take its place, and the follower would have to begin again, for ever."""
 
 
 class Upkeep:
@@ -55,8 +60,9 @@ class Upkeep:
             return
         journal, index = raft.journal, raft.machine.index
         covered = self.snapshot[0] if self.snapshot is not None else journal.base
-        grown = index - covered >= core.settings.snapshot_entries
-        heavy = journal.bytes_count >= core.settings.snapshot_bytes and index > covered
+        factor = SENDING_FACTOR if core.transfers.sending else 1
+        grown = index - covered >= core.settings.snapshot_entries * factor
+        heavy = journal.bytes_count >= core.settings.snapshot_bytes * factor and index > covered
         if not grown and not heavy:
             return
         term = journal.term_at(index)
@@ -75,9 +81,21 @@ class Upkeep:
         self.snapshots_count += 1
         heavy = raft.journal.bytes_count >= core.settings.snapshot_bytes
         keep = 0 if heavy else core.settings.keep_entries
-        index = max(raft.journal.base, header.index - keep)
+        index = min(header.index - keep, self._asked_for(raft) - 1)
         if index > raft.journal.base:
             raft.journal.trim(index)
+
+    def _asked_for(self, raft: "Running") -> int:
+        """Return the lowest index that is still to be sent, to whoever just took a snapshot."""
+        engine = raft.engine
+        following = [
+            engine.next_index(peer)
+            for peer in self._core.membership.others
+            if engine.is_leader and engine.is_connected(peer)
+        ]
+        return min(
+            (index for index in following if index is not None), default=raft.journal.end + 1
+        )
 
     def installed(self, index: int, term: int) -> None:
         """Take note of a snapshot that came from the leader."""

@@ -8,7 +8,8 @@ import pytest
 from reachnode.model.membership import Unknown
 from reachnode.peers.raft.core import WAKE_SECONDS_MAX
 from reachnode.peers.raft.disk import Note, Performed
-from reachnode.peers.raft.messages import Append, Vote, encode
+from reachnode.peers.raft.messages import Ack, Append, Vote, encode
+from reachnode.peers.raft.opening import NO_OP
 from reachnode.peers.raft.safeguards import Safeguards
 from reachnode.peers.raft.settings import RaftSettings
 from reachnode.registry.commands import Advance
@@ -351,3 +352,19 @@ def test_a_heartbeat_leaves_nothing_to_do() -> None:
         raft.engine.term, raft.engine.commit_index, raft.journal.end, raft.journal.end_term, []
     )
     assert follower.core.inbound.take("n1", encode(beat)) is False
+
+
+def test_what_took_the_place_of_a_tail_is_acknowledged_at_once() -> None:
+    """Only what was to be said of the former entries is dropped, not what is said of these."""
+    cores = three()
+    node = cores["n2"]
+    term = node.raft.engine.term
+    cores.isolate("n3")
+    cores.cut.add(("n1", "n2"))
+    end, end_term = node.raft.journal.end, node.raft.journal.end_term
+    node.hear("n1", Append(term, 1, end, end_term, [(NO_OP, end + 1, term)]))
+    cores.settle()
+    count = len(node.said)
+    node.hear("n1", Append(term + 1, 1, end, end_term, [(NO_OP, end + 1, term + 1)]))
+    node.work_disk()
+    assert Ack(term + 1, end + 2, reset=False, success=True) in node.said_since(count)

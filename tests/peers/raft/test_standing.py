@@ -8,6 +8,7 @@ from reachnode.peers.raft.failstop import FailStop
 from reachnode.peers.raft.identity import Identity, read_identity
 from reachnode.peers.raft.loading import Loaded, load
 from reachnode.peers.raft.messages import Greet
+from reachnode.peers.raft.opening import NO_OP
 from reachnode.peers.raft.safeguards import Safeguards
 from reachnode.peers.raft.settings import RaftSettings
 from reachnode.peers.raft.standing import checked_identity
@@ -295,3 +296,33 @@ def test_a_node_that_has_not_noted_the_last_replacement_names_itself() -> None:
     refused = replace(cores, "n3")
     assert isinstance(refused, Refused)
     assert "the disks of n1" in refused.why
+
+
+@pytest.mark.parametrize("changes_count", [3, 40], ids=["entries", "snapshot"])
+def test_entries_that_were_overwritten_are_missed_by_nobody(changes_count: int) -> None:
+    """A follower acknowledged them and cut them with everybody else: it has forgotten nothing."""
+    cores = Cores(("n1", "n2", "n3", "n4", "n5"))
+    cores.start()
+    node = cores.elect("n1")
+    for other in ("n2", "n4", "n5"):
+        cores.disconnect("n1", other)
+    for _ in range(2):
+        node.core.append_command(NO_OP)
+        cores.settle()
+    acknowledged = cores["n3"].raft.journal.end
+    cores.isolate("n1")
+    cores.isolate("n3")
+    cores.elect("n2")
+    cores.connect("n2", "n3")
+    cores.run(0.3)
+    cores.isolate("n3")
+    assert cores["n3"].raft.journal.end < acknowledged
+    for _ in range(changes_count):
+        cores["n2"].propose()
+        cores.settle()
+    cores.connect("n1", "n2")
+    cores.run(0.5)
+    assert node.raft.engine.commit_index > acknowledged
+    cores.connect("n1", "n3")
+    cores.settle()
+    assert node.core.counts("n3")

@@ -1,15 +1,19 @@
 """Snapshots between one core and its peers."""
 
 import random
+from collections import deque
+from dataclasses import replace
 
 import pytest
 
+from reachnode.model.agents import Instance
+from reachnode.peers.raft.disk import WriteSnapshot
 from reachnode.peers.raft.messages import Ack, Append, SnapshotAck, SnapshotPiece
 from reachnode.peers.raft.safeguards import Safeguards
 from reachnode.peers.raft.settings import RaftSettings
 from reachnode.peers.raft.snapshot import SnapshotHeader, write_snapshot
 from reachnode.peers.raft.transfer import START_OVER
-from reachnode.registry.commands import Advance
+from reachnode.registry.commands import Advance, Register
 from reachnode.registry.outcomes import Applied
 from tests.peers.raft.cores import SETTINGS, CoreNode, Cores, three
 
@@ -37,6 +41,48 @@ def whole(node: CoreNode, *, term: int, index: int) -> SnapshotPiece:
     data = b"".join(write_snapshot(node.state, header))
     term = node.raft.engine.term
     return SnapshotPiece(term=term, index=index, offset=0, data=data, is_last=True)
+
+
+def test_a_disk_that_is_behind_piles_up_no_snapshots() -> None:
+    """Else each that comes would wait in memory, and the next one after it; later it is taken."""
+    cores = left_behind(settings=replace(SETTINGS, unsynced_bytes_max=0))
+    cores.start("n3")
+    cores["n3"].is_stalled = True
+    cores["n3"].core.disk.submit(WriteSnapshot(name="x.new", offset=0, data=b"x"))
+    waiting = cores["n3"].core.disk.bytes_waiting
+    cores.run(12.0)
+    assert cores["n3"].core.disk.bytes_waiting == waiting
+    cores["n3"].is_stalled = False
+    cores.run(12.0)
+    assert cores.agree()
+
+
+def test_a_slow_transfer_ends_though_changes_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next snapshot waits for it; else each one would take the former one's place for ever."""
+    cores = left_behind()
+    for number in range(100):
+        instance = Instance(agent_id=f"a{number}", agent="a", name="x" * 1_000)
+        cores["n1"].propose(Register(instance=instance))
+    grow(cores)
+    under_way: deque[bytes] = deque()
+
+    def bulk(peer: str, data: bytes) -> bool:
+        if peer == "n3":
+            under_way.append(data)
+        return True
+
+    monkeypatch.setattr(cores["n1"], "bulk", bulk)
+    cores.start("n3")
+    for _ in range(6):
+        grow(cores, count=8)
+        if under_way:
+            cores["n3"].core.received("n1", under_way.popleft())
+    cores.run(0.5)
+    assert cores["n3"].core.transfers.counters["snapshots_installed"] == 1
+    assert cores.agree()
+    sent = cores["n3"].raft.journal.base
+    grow(cores)
+    assert cores["n1"].raft.journal.base > sent, "the next one was made afterwards"
 
 
 def test_a_follower_that_is_far_behind_gets_a_snapshot_and_what_follows() -> None:
