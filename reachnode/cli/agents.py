@@ -37,6 +37,17 @@ def add(commands: Commands) -> None:
     one = add_command(below, "deregister", "Remove an instance.", deregister)
     one.add_argument("id", metavar="ID", help="Its agent_id.")
     add_node_flags(one, is_below=True)
+    one = add_command(
+        below, "drain", "Take an instance out; refused where it is the last of a capability.", drain
+    )
+    one.add_argument("id", metavar="ID", help="Its agent_id.")
+    one.add_argument(
+        "--force", action="store_true", help="Even if a capability is left without an instance."
+    )
+    add_node_flags(one, is_below=True)
+    one = add_command(below, "enable", "Take a drained instance in again.", enable)
+    one.add_argument("id", metavar="ID", help="Its agent_id.")
+    add_node_flags(one, is_below=True)
 
 
 def list_all(args: argparse.Namespace) -> int:
@@ -94,4 +105,25 @@ def deregister(args: argparse.Namespace) -> int:
         say_json(done)
     else:
         say(f"{done['agent_id']} is gone since index {done['index']}")
+    return EXIT_OK
+
+
+def drain(args: argparse.Namespace) -> int:
+    """Take an instance out until it is enabled; return the exit status."""
+    return announce(args, {"state": "disabled", "force": args.force})
+
+
+def enable(args: argparse.Namespace) -> int:
+    """Take an instance in again; return the exit status."""
+    return announce(args, {"state": "healthy"})
+
+
+def announce(args: argparse.Namespace, wish: dict[str, Any]) -> int:
+    """Announce a state for an instance; return the exit status."""
+    done = api_of(args).change("POST", f"{PATH}/{segment(args.id)}/state", wish)
+    if args.json:
+        say_json(done)
+    else:
+        word = "disabled" if wish["state"] == "disabled" else "enabled"
+        say(f"{done['agent_id']} is {word} since index {done['index']}")
     return EXIT_OK

@@ -46,6 +46,29 @@ def test_an_instance_comes_and_goes(
     assert capsys.readouterr().err == "reachnode: unknown_agent: e:1 isn't registered\n"
 
 
+def test_an_instance_is_drained_and_enabled(
+    node: LiveNode, file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The last one of a capability goes only by force, and comes back when it is told to."""
+    assert main(["agents", "register", file]) == 0
+    capsys.readouterr()
+    assert main(["agents", "drain", "e:1"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("reachnode: would_uncover: demo.echo would be left without an instance")
+    assert main(["agents", "drain", "e:1", "--force"]) == 0
+    assert capsys.readouterr().out == "e:1 is disabled since index 2\n"
+    assert main(["agents", "list", "--state", "disabled"]) == 0
+    assert capsys.readouterr().out.endswith("1 instances\n")
+    assert main(["agents", "enable", "e:1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "agent_id": "e:1",
+        "index": 3,
+        "state": "healthy",
+    }
+    assert main(["agents", "enable", "e:2"]) == 1
+    assert "unknown_agent" in capsys.readouterr().err
+
+
 def test_answers_for_programs(
     node: LiveNode, file: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,10 +1,12 @@
-"""`reachnode config check`."""
+"""`reachnode config`."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from reachnode.cli.main import main
+from tests.cli.conftest import LiveNode
 
 
 def test_a_good_file_is_fine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -34,3 +36,14 @@ def test_a_wrong_file_is_refused(
     file.write_text(text)
     assert main(["config", "check", str(file)]) == 1
     assert why in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_the_shared_settings_are_shown(
+    node: LiveNode, capsys: pytest.CaptureFixture[str], more: list[str]
+) -> None:
+    """Every default is spelled out, and the revision that a change has to follow."""
+    assert main(["config", "show", *more]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["registry"]["heartbeat_interval_ms"] == 3000
+    assert shown["revision"] == 0
