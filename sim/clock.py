@@ -11,6 +11,8 @@ EPSILON_SECONDS = 1e-7
 class Timeline:
     """What happens, in order. Equal times keep the order in which they were asked for."""
 
+    __slots__ = ("_counter", "_heap", "events_count", "now")
+
     def __init__(self) -> None:
         self.now = 0.0
         self.events_count = 0
@@ -28,7 +30,7 @@ class Timeline:
         heap = self._heap
         while heap and heap[0][0] <= at:
             when, _, do, args = heappop(heap)
-            self.now = max(self.now, when)
+            self.now = max(self.now, when)  # Clocks that were read have moved it on.
             self.events_count += 1
             do(*args)
         self.now = max(self.now, at)
@@ -44,6 +46,8 @@ class SimSources:
         rate: Seconds its clock counts in a true second.
     """
 
+    __slots__ = ("_offset", "_rate", "_timeline", "draw")
+
     def __init__(
         self, timeline: Timeline, draw: random.Random, *, offset: float, rate: float
     ) -> None:
@@ -54,8 +58,9 @@ class SimSources:
 
     def now(self) -> float:
         """Return the node's monotonic clock in seconds."""
-        self._timeline.now += EPSILON_SECONDS
-        return self._offset + self._timeline.now * self._rate
+        timeline = self._timeline
+        timeline.now += EPSILON_SECONDS
+        return self._offset + timeline.now * self._rate
 
     def wall_ms(self) -> int:
         """Return milliseconds of a wall clock that begins in 2026."""

@@ -191,13 +191,16 @@ class SimMember:
     # --- the core runs
 
     def enter(self, do: Callable[..., object], *args: object) -> None:
-        """Let the core do something, then see when it wants to be woken."""
+        """Let the core do something, then see when it wants to be woken.
+
+        If what it did returns False, that has not come nearer.
+        """
         core = self.core
         if core is None:
             return
         self._inside += 1
         try:
-            do(*args)
+            changed = do(*args) is not False
         except FailStop as stop:
             self._inside -= 1
             self._hooks.stopped(self.id, str(stop))
@@ -208,7 +211,7 @@ class SimMember:
             self._hooks.cut(self.id)
             self.kill(power=True)
             return
-        if self.core is core and self._inside == 0:
+        if changed and self.core is core and self._inside == 0:
             self._schedule_wake(core)
 
     def _schedule_wake(self, core: Core) -> None:
