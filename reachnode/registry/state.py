@@ -16,8 +16,12 @@ from reachnode.model.nouns import Noun
 from reachnode.model.settings import Settings, SettingsRevision
 from reachnode.registry.outcomes import Outcome
 
-REQUESTS_MAX = 4_096
-"""How many request ids are remembered with what became of them."""
+REQUESTS_MAX = 16_384
+"""How many request ids are remembered with what became of them.
+
+At a thousand changes a second that is a quarter of a minute, three times as long as a client
+waits for one answer. A repeat that comes later counts as a new request.
+"""
 HISTORY_MAX = 20
 """How many revisions of the settings are kept, the current one included."""
 
