@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from reachnode.errors import UnknownCommand
 from reachnode.peers.raft.disk import (
     AppendEntry,
     CutTail,
@@ -20,7 +21,12 @@ from reachnode.peers.raft.disk import (
     RewriteJournal,
     WriteVote,
 )
-from reachnode.peers.raft.opening import NO_OP, Entry
+from reachnode.peers.raft.opening import NO_OP, REGULAR, Entry
+from reachnode.registry.codec import decode_batch
+from reachnode.registry.commands import ReplaceMember
+
+REPLACEMENT_TAG = str(ReplaceMember.__struct_config__.tag).encode()
+"""Stands in the bytes of every entry that replaces a disk."""
 
 
 class Journal:
@@ -54,6 +60,10 @@ class Journal:
         """While set, the tail is not cut: nothing in the message conflicts with it (B19)."""
         self.lowest_cut: int | None = None
         """Lowest index cut since it was last looked at; see `take_cut`."""
+        self.replacements: dict[int, tuple[ReplaceMember, ...]] = {}
+        """What entries of the log admit new disks, by index; see `Standing.counts`."""
+        for entry in entries:
+            self._look_for_replacements(entry)
         self._term = term
         self._voted_for = voted_for
         self._notes = dict(notes)
@@ -113,6 +123,7 @@ class Journal:
         if place == 0:
             return
         self._entries[: place + 1] = [(NO_OP, index, term)]
+        self.replacements = {at: ones for at, ones in self.replacements.items() if at > index}
         del self._numbers[:place]
         self._rewrite()
 
@@ -120,6 +131,8 @@ class Journal:
         """Go on from a snapshot, keeping the tail if it follows from it (Raft, section 7)."""
         tail = self.entries_after(index) if self.term_at(index) == term else ()
         self._entries = [(NO_OP, index, term), *tail]
+        kept = {entry[1] for entry in tail}
+        self.replacements = {at: ones for at, ones in self.replacements.items() if at in kept}
         number = self._rewrite()
         self._numbers = [number] * len(self._entries)
         if not tail:
@@ -150,6 +163,7 @@ class Journal:
         assert idx == self.end + 1
         entry = (command, idx, term)
         self._entries.append(entry)
+        self._look_for_replacements(entry)
         self.bytes_count += len(command)
         # The place is taken before the write is submitted: a lone voter's disk performs it
         # at once, and may ask how far the log is durable.
@@ -171,6 +185,7 @@ class Journal:
         self.bytes_count -= sum(len(entry[0]) for entry in self._entries[entryFrom:])
         del self._entries[entryFrom:]
         del self._numbers[entryFrom:]
+        self.replacements = {at: ones for at, ones in self.replacements.items() if at < index}
         self._note_cut(index)
         self._disk.submit(CutTail(index))
 
@@ -230,6 +245,19 @@ class Journal:
         _, index, term = self._entries[0]
         entries = tuple(self._entries[1:])
         return RewriteJournal(base_index=index, base_term=term, entries=entries)
+
+    def _look_for_replacements(self, entry: Entry) -> None:
+        """Keep what an entry says of new disks; few have the word, so that few are decoded."""
+        command, index, _ = entry
+        if REPLACEMENT_TAG not in command or command[:1] != REGULAR:
+            return
+        try:
+            commands = [envelope.command for envelope in decode_batch(command[1:])]
+        except UnknownCommand:
+            return  # Applying it will stop the node.
+        found = tuple(one for one in commands if isinstance(one, ReplaceMember))
+        if found:
+            self.replacements[index] = found
 
     def _note_cut(self, index: int) -> None:
         """Keep the lowest index that was cut."""

@@ -17,7 +17,7 @@ from reachnode.registry.outcomes import Refused
 from reachnode.world.sources import Sources
 
 if TYPE_CHECKING:
-    from reachnode.peers.raft.core import Core
+    from reachnode.peers.raft.core import Core, Running
 
 
 class Standing:
@@ -172,10 +172,30 @@ class Standing:
     # --- admissions
 
     def counts(self, member: str) -> bool:
-        """Return whether a member's votes and acknowledgements count."""
+        """Return whether a member's votes and acknowledgements count.
+
+        A former disk stops to count as soon as its replacement is in this log, the new one
+        counts once that is applied. Were it one moment for both, the former disk and a node
+        that has not applied it could elect a leader beside the new disk and one that has.
+        """
         raft = self._core.running
         assert raft is not None
+        if self._is_being_replaced(member, raft):
+            return False
         return self.admissions.counts(member, raft.machine.state, raft.journal.notes)
+
+    def _is_being_replaced(self, member: str, raft: "Running") -> bool:
+        """Return whether an entry not known to be committed here admits another disk."""
+        notes, state = raft.journal.notes, raft.machine.state
+        note = notes.get(member)
+        known_to = max(raft.machine.index, note.index if note is not None else 0)
+        admitted = self.admissions.admitted(member, state, notes)
+        return any(
+            one.member_id == member and one.incarnation != admitted
+            for index, ones in raft.journal.replacements.items()
+            if index > known_to
+            for one in ones
+        )
 
     def newest_admission(self) -> int:
         """Return the index of the newest replacement of a disk, 0 when there was none."""

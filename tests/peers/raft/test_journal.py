@@ -16,8 +16,10 @@ from reachnode.peers.raft.disk import (
     Write,
     WriteVote,
 )
-from reachnode.peers.raft.journal import Journal
+from reachnode.peers.raft.journal import REPLACEMENT_TAG, Journal
 from reachnode.peers.raft.opening import REGULAR, Entry
+from reachnode.registry.codec import encode_batch, encode_envelope
+from reachnode.registry.commands import Advance, Envelope, ReplaceMember
 
 
 def entries(*terms: int, start: int = 2) -> list[Entry]:
@@ -270,3 +272,38 @@ def test_what_the_engine_must_not_do_is_refused() -> None:
     journal._destroy()
     assert disk.is_idle
     assert journal.getRaftCommitIndex() == 1
+
+
+def admitting(index: int) -> Entry:
+    """Return an entry that replaces a disk."""
+    command = ReplaceMember(member_id="n3", incarnation="new", follows=0)
+    envelope = encode_envelope(Envelope(request_id="r", since_index=0, command=command))
+    return (REGULAR + encode_batch([envelope]), index, 1)
+
+
+def test_it_knows_which_of_its_entries_replace_disks() -> None:
+    """Those read at start and those added; not those cut, trimmed, or overruled by a snapshot."""
+    disk = Disk()
+    log = Journal(disk, base=(1, 0), entries=[admitting(2)], term=1, voted_for=None, notes={})
+    tag = REGULAR + REPLACEMENT_TAG
+    for at, entry in enumerate([admitting(3), (tag, 4, 1), (b"\x04" + tag, 5, 1)], start=3):
+        log.add(entry[0], at, 1)
+    log.add(REGULAR + encode_batch([encode_envelope(NAMED)]), 6, 1)
+    log.add(admitting(7)[0], 7, 1)
+    assert [(at, one.incarnation) for at, (one,) in log.replacements.items()] == [
+        (2, "new"),
+        (3, "new"),
+        (7, "new"),
+    ]
+    log.trim(2)
+    assert list(log.replacements) == [3, 7]
+    log.deleteEntriesFrom(5)
+    assert list(log.replacements) == [3]
+    log.install(index=2, term=1)
+    assert list(log.replacements) == [3]
+    log.install(index=2, term=9)
+    assert log.replacements == {}
+
+
+NAMED = Envelope(request_id=REPLACEMENT_TAG.decode(), since_index=0, command=Advance(by_ms=1))
+"""Has the word in it, and replaces nothing."""

@@ -12,7 +12,7 @@ from reachnode.peers.raft.opening import NO_OP
 from reachnode.peers.raft.safeguards import Safeguards
 from reachnode.peers.raft.settings import RaftSettings
 from reachnode.peers.raft.standing import checked_identity
-from reachnode.peers.raft.storage import IDENTITY
+from reachnode.peers.raft.storage import IDENTITY, MARK
 from reachnode.registry.commands import ReplaceMember
 from reachnode.registry.outcomes import Applied, Refused
 from sim.disk import CrashNow
@@ -326,3 +326,61 @@ def test_entries_that_were_overwritten_are_missed_by_nobody(changes_count: int) 
     cores.connect("n1", "n3")
     cores.settle()
     assert node.core.counts("n3")
+
+
+def test_a_former_disk_counts_no_more_once_its_replacement_is_in_the_log() -> None:
+    """It may still be alive and know nothing of it; with it a second leader would be elected."""
+    cores = three(leader="n2")
+    incarnation = cores["n3"].core.standing.identity.incarnation
+    cores.isolate("n3")
+    cores.cut.add(("n1", "n2"))
+    command = ReplaceMember(member_id="n3", incarnation="new", follows=0)
+    cores["n2"].propose(command)
+    cores.settle()
+    admitting = cores["n1"].raft.journal.end
+    cores.isolate("n1")
+    cores.connect("n1", "n3")
+    cores.settle()
+    assert cores["n1"].raft.machine.index < admitting
+    assert cores["n1"].core.standing.admissions.present["n3"] == incarnation
+    assert not cores["n1"].core.counts("n3")
+    cores.run(3.0)
+    assert not cores["n1"].is_leader
+
+
+def test_a_replacement_that_was_noted_holds_before_its_entry_is_applied_again() -> None:
+    """After a restart it is in the log above the state; the admitted disk counts all the same."""
+    cores = three()
+    cores.stop("n3")
+    cores["n3"].files.wipe()
+    cores.start("n3")
+    cores.run(0.5)
+    assert replace(cores, "n3")
+    cores.run(0.5)
+    for member in MEMBERS:
+        cores.stop(member)
+        cores[member].files.remove(MARK)
+    cores.start("n1", "n3")
+    assert max(cores["n1"].raft.journal.replacements) > cores["n1"].raft.machine.index
+    assert cores["n1"].core.counts("n3")
+    cores.run(3.0)
+    told = cores.leader().propose()
+    cores.run(0.5)
+    assert isinstance(told.fate, Applied)
+    assert cores.agree(("n1", "n3"))
+
+
+def test_a_replacement_that_is_cut_from_the_log_is_none() -> None:
+    """The disk counts again, as it does for everybody else."""
+    cores = three()
+    cores.isolate("n1")
+    command = ReplaceMember(member_id="n3", incarnation="new", follows=0)
+    cores["n1"].propose(command, seconds=0.5)
+    assert not cores["n1"].core.counts("n3")
+    cores.run(2.0)
+    cores.leader().propose()
+    cores.rejoin("n1")
+    cores.run(1.0)
+    assert cores["n1"].core.counts("n3")
+    assert cores["n1"].raft.journal.replacements == {}
+    assert cores.agree()
