@@ -14,7 +14,7 @@ import trio
 
 from reachnode import __version__
 from reachnode.model.address import Address
-from reachnode.model.config import NodeConfig
+from reachnode.model.config import NodeConfig, is_loopback
 from reachnode.node.lookout import Lookout
 from reachnode.node.ports import RunningReplica
 from reachnode.node.timekeeper import Timekeeper
@@ -100,6 +100,7 @@ class Node:
     async def _serve(self, listener: Listener, signals: AsyncIterator[int]) -> None:
         """Run on a listener until the first signal, then drain."""
         front = self._front(listener.address)
+        self.lookout.gossip.client_address = front.about.client_address
         port = ClientPort(
             front,
             listener,
@@ -124,10 +125,12 @@ class Node:
             node_id=self._config.id,
             client_address=str(self._config.advertise or bound),
             version=__version__,
+            listens_on_loopback=is_loopback(bound) and is_loopback(self._config.peer_bind),
         )
         return Front(
             about=about,
             replica=self._replica,
+            sights=self.lookout,
             sources=self._sources,
             link_counters=self._replica.link_counters,
         )

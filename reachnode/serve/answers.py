@@ -1,6 +1,6 @@
 """What a handler answers: a status and a document, or the problem in its place."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,13 @@ from reachnode.errors import ReachError
 from reachnode.wire.documents import write_json
 from reachnode.wire.http import REASONS
 
+Send = Callable[[bytes], Awaitable[None]]
+"""Hands some bytes to the client, and waits until they are on their way."""
+Streamer = Callable[[Send], Awaitable[None]]
+"""Says an answer piece by piece. It is cancelled when the client leaves or is too slow."""
+
 JSON = "application/json"
+EVENTS = "text/event-stream"
 PROBLEM = "application/problem+json"
 RETRY_AFTER_MS = 1000
 """When to come back where an error doesn't say."""
@@ -21,7 +27,9 @@ class Answer:
     """Status, headers and body; what stands on every answer is added later."""
 
     status: int = 200
-    body: bytes
+    body: bytes = b""
+    stream: Streamer | None = None
+    """Says the body piece by piece, in place of `body`; then the connection ends."""
     content_type: str = JSON
     headers: Mapping[str, str] = field(default_factory=dict)
 

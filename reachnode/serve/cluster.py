@@ -1,7 +1,5 @@
 """The cluster as this node sees it, and what an operator may change about it."""
 
-from collections import Counter
-
 import trio
 
 from reachnode.errors import (
@@ -12,7 +10,6 @@ from reachnode.errors import (
     UnknownMember,
 )
 from reachnode.model.membership import MemberStatus
-from reachnode.serve.agents import state_of
 from reachnode.serve.answers import Answer, document
 from reachnode.serve.changes import settled
 from reachnode.serve.front import CHANGE_SECONDS, Front
@@ -53,7 +50,7 @@ async def show_cluster(front: Front, inquiry: Inquiry) -> Answer:
         disk=status.disk,
         level=status.level,
         members=[shown(member) for member in status.members],
-        agents=dict(agents_by_state(front)),
+        agents=agents_by_state(front),
         founding_waits_for=list(status.founding_waits_for),
     )
     return document(content)
@@ -71,11 +68,11 @@ def shown(member: MemberStatus) -> MemberShown:
     )
 
 
-def agents_by_state(front: Front) -> Counter[str]:
+def agents_by_state(front: Front) -> dict[str, int]:
     """Return how many instances are in each state; none while the table isn't loaded."""
     if front.replica.status().phase != "running":
-        return Counter()
-    return Counter(state_of(record) for record in front.replica.state.agents.values())
+        return {}
+    return {str(state): count for state, count in front.sights.counts.items()}
 
 
 @operation(

@@ -1,17 +1,23 @@
-"""One client connection: requests in, answers out, each step within its time."""
+"""One client connection: requests in, answers out, each step within its time.
 
+An answer that comes in pieces waits for its client with each of them, and is the last one of
+its connection.
+"""
+
+import logging
 from collections.abc import Callable
 
 import trio
 
 from reachnode.errors import ReachError, RequestTimeout
-from reachnode.serve.answers import problem
+from reachnode.serve.answers import Answer, Streamer, problem
 from reachnode.serve.dispatch import answer, headers_of
 from reachnode.serve.front import Front
 from reachnode.wire.http import HttpServer
 from reachnode.wire.http_engines import Request
 from reachnode.world.network import STREAM_ERRORS, Stream
 
+LOG = logging.getLogger(__name__)
 IDLE_SECONDS = 60.0
 """Between two requests."""
 HEAD_SECONDS = 10.0
@@ -110,13 +116,17 @@ class Conversation:
             request = await self._receive()
         except ReachError as error:
             given = problem(error, request_id=front.sources.new_id())
-            is_whole = False
+            request, is_whole = None, False
         else:
             if request is None:
                 return False
             given = await answer(front, request)
             is_whole = True
         front.answers_count[given.status] += 1
+        if given.stream is not None:
+            assert request is not None
+            await self._pour(request, given, given.stream)
+            return False
         data = self._http.answer(
             given.status, headers_of(front, given), given.body, closes=self._must_close()
         )
@@ -125,6 +135,50 @@ class Conversation:
         if not is_whole and not sending.cancelled_caught:
             await self._linger()
         return is_whole and not sending.cancelled_caught
+
+    async def _pour(self, request: Request, given: Answer, stream: Streamer) -> None:
+        """Answer piece by piece until there is no more, the client left, or is too slow."""
+        http, front = self._http, self._front
+        head = http.begin_stream(given.status, headers_of(front, given))
+        if request.method == "HEAD":
+            await self._hand_over(head)
+            return
+        async with trio.open_nursery() as nursery:
+
+            async def send(data: bytes) -> None:
+                nonlocal head
+                if not await self._hand_over(head + http.piece(data)):
+                    nursery.cancel_scope.cancel()
+                    await trio.lowlevel.checkpoint()
+                head = b""
+
+            nursery.start_soon(self._until_left, nursery.cancel_scope)
+            try:
+                await stream(send)
+            except Exception:
+                LOG.exception("the stream of %s ended before its end", request.target[:200])
+            else:
+                await self._hand_over(head + http.end_stream())
+            nursery.cancel_scope.cancel()
+
+    async def _hand_over(self, data: bytes) -> bool:
+        """Send bytes; return whether the client took them."""
+        try:
+            with trio.move_on_after(SEND_SECONDS) as sending:
+                await self._stream.send(data)
+        except STREAM_ERRORS:
+            return False
+        self._front.streams_slow_count += sending.cancelled_caught
+        return not sending.cancelled_caught
+
+    async def _until_left(self, scope: trio.CancelScope) -> None:
+        """End a stream when its client goes; whatever it says meanwhile is passed over."""
+        try:
+            while await self._stream.receive(RECEIVE_BYTES_MAX):
+                pass
+        except STREAM_ERRORS:
+            pass
+        scope.cancel()
 
     async def _receive(self) -> Request | None:
         """Return the next request, None when the client left or had nothing more to ask.

@@ -4,7 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from reachnode.serve.ports import Replica
+from reachnode.serve.herald import Herald
+from reachnode.serve.names import KnownNames
+from reachnode.serve.ports import Replica, Sights
 from reachnode.world.sources import Sources
 
 CHANGE_SECONDS = 5.0
@@ -23,6 +25,8 @@ class About:
     client_address: str
     """`HOST:PORT` that callers are told."""
     version: str
+    listens_on_loopback: bool
+    """Whether nobody reaches this node from another machine, neither clients nor peers."""
 
 
 class Front:
@@ -31,6 +35,7 @@ class Front:
     Args:
         about: What doesn't change.
         replica: The registry.
+        sights: What this node makes of instances.
         sources: Time and identifiers.
         link_counters: Gives the peer links' counters, by name.
     """
@@ -40,24 +45,37 @@ class Front:
         *,
         about: About,
         replica: Replica,
+        sights: Sights,
         sources: Sources,
         link_counters: Callable[[], Mapping[str, int]],
     ) -> None:
         self.about = about
         self.replica = replica
+        self.sights = sights
+        self.herald = Herald(replica, sights)
+        self.names = KnownNames()
         self.sources = sources
         self.link_counters = link_counters
         self.started_at = sources.now()
         self._caught_up_at: int | None = None
         """The log index at which this node has caught up; 0 once it has."""
         self.is_draining = False
-        """Set once the node is about to stop; `/ready` says so."""
+        """Whether the node is about to stop; `/ready` says so."""
         self.answers_count: Counter[int] = Counter()
         """Answers so far, by status."""
         self.connections_count = 0
         """Connections open now."""
+        self.streams_slow_count = 0
+        """Streams that were closed because nobody took what they said."""
+        self.stale_answers_count = 0
+        """Reads that were answered while this node was cut off."""
         self.accept_failures: Callable[[], int] = lambda: 0
         """Gives how often a connection could not be accepted; the client port sets it."""
+
+    def drain(self) -> None:
+        """Get ready to stop: watchers go to other nodes."""
+        self.is_draining = True
+        self.herald.end()
 
     def is_catching_up(self) -> bool:
         """Return whether the table may still lack what this node's own disk held.
@@ -86,7 +104,9 @@ class Front:
 
     def nodes(self) -> list[str]:
         """Return the URLs of nodes that are up, as far as this one knows."""
-        return [f"http://{self.about.client_address}"]
+        others = self.sights.addresses
+        addresses = (self.about.client_address, *(others[peer] for peer in sorted(others)))
+        return [f"http://{address}" for address in dict.fromkeys(addresses)]
 
     def stale_ms(self) -> int:
         """Return the time since the last contact with a leader, in milliseconds.

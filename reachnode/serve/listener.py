@@ -4,6 +4,7 @@ import trio
 
 from reachnode.serve.conversation import Conversation, WaitingRoom
 from reachnode.serve.front import Front
+from reachnode.serve.herald import WATCHERS_MAX
 from reachnode.world.network import Listener, Stream
 
 CONNECTIONS_MAX = 1000
@@ -35,11 +36,13 @@ class ClientPort:
         self._waiting = WaitingRoom()
         self._accepting = trio.CancelScope()
         front.accept_failures = lambda: listener.accept_failures
+        front.herald.watchers_max = min(WATCHERS_MAX, max(1, connections_max // 4))
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Accept until `stop`; return once every conversation ended or time is up."""
         try:
             async with trio.open_nursery() as nursery:
+                await nursery.start(self._front.herald.run)
                 task_status.started()
                 with self._accepting:
                     await self._accept(nursery)
@@ -52,7 +55,7 @@ class ClientPort:
 
     def stop(self) -> None:
         """Accept nobody further, and end each conversation with its next answer."""
-        self._front.is_draining = True
+        self._front.drain()
         self._accepting.cancel()
 
     async def _accept(self, nursery: trio.Nursery) -> None:

@@ -1,8 +1,12 @@
 """Figures in Prometheus' text format: consensus, peer links, this front."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
+import trio
+
 from reachnode.model.membership import SYNC_BOUNDS_SECONDS, Syncs
+from reachnode.registry.seen import seen_as
 from reachnode.serve.answers import Answer
 from reachnode.serve.front import Front
 from reachnode.serve.health import why_not_ready
@@ -10,12 +14,19 @@ from reachnode.serve.inquiry import Inquiry
 from reachnode.serve.operations import operation
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+CAPABILITIES_MAX = 200
+"""Capabilities with figures of their own."""
+OTHERS = "(others)"
+"""Not a capability: the ones beyond."""
+SLICE = 200
+"""Instances looked at in one turn."""
 
 
 @operation(gives={200: str})
 async def show_metrics(front: Front, _inquiry: Inquiry) -> Answer:
     """Answer every figure of this node."""
-    text = "".join(lines(front))
+    counted = await instances_counted(front)
+    text = "".join([*lines(front), *instances(counted)])
     return Answer(body=text.encode(), content_type=CONTENT_TYPE)
 
 
@@ -46,9 +57,46 @@ def lines(front: Front) -> Iterator[str]:
     yield from sync_times(status.syncs)
     yield from counts("raft_", status.counters)
     yield from counts("link_", front.link_counters())
+    yield from counts("gossip_", front.sights.counters)
+    yield from gauge("watchers", "Clients that watch changes.", front.herald.watchers_count)
+    yield from counts("watches_", front.herald.counters)
+    yield from counts("", {"stale_answers": front.stale_answers_count})
     yield from gauge("http_connections", "Client connections open.", front.connections_count)
-    yield from counts("http_", {"accept_failures": front.accept_failures()})
+    http_counters = {
+        "accept_failures": front.accept_failures(),
+        "streams_slow": front.streams_slow_count,
+    }
+    yield from counts("http_", http_counters)
     yield from answers(front)
+
+
+async def instances_counted(front: Front) -> Counter[tuple[str, str]]:
+    """Return how many instances offer each capability in each state, counted in slices.
+
+    Beyond so many capabilities, by name, they are counted together: a page of figures doesn't
+    grow with whatever is registered.
+    """
+    counted: Counter[tuple[str, str]] = Counter()
+    if front.replica.status().phase != "running":
+        return counted
+    state, looked = front.replica.state, 0
+    for number, name in enumerate(sorted(state.capabilities)):
+        label = name if number < CAPABILITIES_MAX else OTHERS
+        for agent_id in state.capabilities[name]:
+            seen = seen_as(state.agents[agent_id], front.sights.of)
+            counted[label, seen.state] += 1
+            looked += 1
+            if looked % SLICE == 0:
+                await trio.lowlevel.checkpoint()
+    return counted
+
+
+def instances(counted: Mapping[tuple[str, str], int]) -> Iterator[str]:
+    """Yield how many instances there are, by capability and state."""
+    name = "reachnode_instances"
+    yield f"# HELP {name} Instances that offer a capability, by state.\n# TYPE {name} gauge\n"
+    for (capability, state), count in sorted(counted.items()):
+        yield f"{name}{labelled({'capability': capability, 'state': state})} {count}\n"
 
 
 def stale(front: Front) -> float:

@@ -11,14 +11,15 @@ from typing import Any
 
 import msgspec
 
-from reachnode.serve.answers import JSON, PROBLEM
-from reachnode.serve.operations import Asked, Operation, Route
+from reachnode.serve.answers import EVENTS, JSON, PROBLEM
+from reachnode.serve.operations import Asked, Events, Operation, Route
 from reachnode.serve.shapes import Problem
 from reachnode.wire.http import REASONS
 
 VERSION = "3.1.0"
 TEMPLATE = "#/components/schemas/{name}"
-TEXT = {"text/plain": {"schema": {"type": "string"}}}
+TEXTS: Mapping[Any, str] = {str: "text/plain", Events: EVENTS}
+"""What isn't JSON, by its type."""
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 HEADERS: Mapping[str, tuple[str, str]] = {
     "X-Reach-Node": ("string", "Who answered."),
@@ -57,7 +58,7 @@ def describe(routes: Iterable[Route], *, version: str) -> Document:
 def kinds_of(operation: Operation) -> Iterable[Any]:
     """Yield the types of every document of an operation."""
     yield Problem
-    yield from operation.gives.values()
+    yield from (kind for kind in operation.gives.values() if kind not in TEXTS)
     yield from (asked.kind for asked in (operation.query or {}).values())
     if operation.takes is not None:
         yield operation.takes
@@ -110,7 +111,9 @@ def answers(operation: Operation, schemas: Mapping[int, Any]) -> Document:
     """
     found: Document = {}
     for status, kind in operation.gives.items():
-        content = TEXT if kind is str else {JSON: {"schema": schemas[id(kind)]}}
+        is_text = kind in TEXTS
+        schema = {"type": "string"} if is_text else schemas[id(kind)]
+        content = {TEXTS[kind] if is_text else JSON: {"schema": schema}}
         found[str(status)] = answered(REASONS[status], content)
     for status in sorted({error.status for error in operation.refusals}):
         own = found.get(str(status), {"content": {}})

@@ -58,6 +58,10 @@ IDEMPOTENCY_KEY = {"Idempotency-Key": "A name for this change: a repeat under it
 IF_MATCH = {"If-Match": "The revision that this change is meant to follow."}
 
 
+class Events:
+    """What an operation gives that answers with server-sent events."""
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """One word of a query."""
@@ -73,7 +77,7 @@ class Operation:
 
     handler: Handler
     gives: Mapping[int, Any]
-    """By status, the type of the document; `str` for plain text."""
+    """By status, the type of the document; `str` for plain text, `Events` for a stream."""
     takes: Any = None
     """The type of the body, None for no body."""
     refuses: Refusals = ()

@@ -6,7 +6,16 @@ from types import MappingProxyType
 from typing import Any
 
 from reachnode.errors import MethodNotAllowed, NotFound
-from reachnode.serve import agents, cluster, health, metrics, settings
+from reachnode.serve import (
+    agents,
+    cluster,
+    discovery,
+    health,
+    heartbeats,
+    metrics,
+    settings,
+    watch,
+)
 from reachnode.serve.answers import Answer, document
 from reachnode.serve.front import Front
 from reachnode.serve.inquiry import Inquiry
@@ -41,6 +50,11 @@ ROUTES = (
     Route("GET", "/api/v1/agents/{agent_id}", agents.show),
     Route("DELETE", "/api/v1/agents/{agent_id}", agents.deregister),
     Route("POST", "/api/v1/agents/{agent_id}/state", agents.announce),
+    Route("POST", "/heartbeat", heartbeats.beat),
+    Route("POST", "/api/v1/agents/{agent_id}/heartbeat", heartbeats.beat),
+    Route("POST", "/query", discovery.find_candidates),
+    Route("POST", "/api/v1/discover", discovery.find_candidates),
+    Route("GET", "/api/v1/watch", watch.watch),
     Route("GET", "/api/v1/settings", settings.show_settings),
     Route("PUT", "/api/v1/settings", settings.put_settings),
     Route("GET", "/api/v1/cluster", cluster.show_cluster),

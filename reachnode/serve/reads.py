@@ -51,6 +51,7 @@ async def fresh_state(front: Front, inquiry: Inquiry) -> State:
         raise TooStale("this node has just started and is still catching up")
     if max_stale_ms is not None and front.stale_ms() > max_stale_ms:
         raise TooStale(f"the last contact with a leader was {front.stale_ms()} ms ago")
+    front.stale_answers_count += not replica.status().quorum
     return replica.state
 
 

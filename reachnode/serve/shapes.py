@@ -10,6 +10,8 @@ import msgspec
 
 from reachnode.model.agents import NUMBER_MAX, AddressType, Health, HeartbeatWish
 from reachnode.model.capabilities import Dependency, EnvelopeForm, Protocol, TrustLevel
+from reachnode.model.discovery import Reason
+from reachnode.model.liveness import Basis, InstanceState
 from reachnode.model.settings import Defaults, ProbeRules, RegistryRules, SemanticRules
 from reachnode.registry.commands import AnnouncedState
 
@@ -191,13 +193,55 @@ class RegistrationShown(Shape, frozen=True, kw_only=True):
     replace: bool | None = None
 
 
-class InstanceShown(Shape, frozen=True, kw_only=True):
+class HeartbeatShown(Shape, frozen=True, kw_only=True):
+    """What an instance says of itself. Unknown fields are passed over with a warning."""
+
+    agent_id: str | None = None
+    """Needed where the path doesn't say it."""
+    incarnation: int | None = None
+    load: float | None = None
+    """0 to 1; what lies beyond is brought to the nearer end."""
+    in_flight: int | None = None
+    self_check: bool | None = None
+    counters: dict[str, int] | None = None
+    state: AnnouncedState | None = None
+
+
+class Beaten(Shape, frozen=True, kw_only=True):
+    """A heartbeat is taken; when the next one is due, and where else it may go."""
+
+    agent_id: str
+    state: InstanceState
+    incarnation: int
+    heartbeat_interval_ms: int
+    lease_ms: int
+    nodes: list[str]
+    warnings: list[str]
+
+
+class LivenessShown(Shape, frozen=True, kw_only=True):
+    """What is known of an instance beside its state; null is what nobody knows."""
+
+    home: str | None
+    """The node it beats to."""
+    age_ms: int | None
+    """Since its last heartbeat."""
+    load: float | None
+    in_flight: int | None
+    unreachable_from: list[str]
+    """Nodes whose probes of it fail."""
+    why: str
+    basis: Basis
+    """Whose evidence the state stands on."""
+
+
+class InstanceShown(LivenessShown, frozen=True, kw_only=True):
     """A registered instance, and what is known of it."""
 
     agent_id: str
     agent: str
     metadata: MetadataShown
-    state: str
+    state: InstanceState
     incarnation: int
     index: int
     capabilities: list[CapabilityShown] | None = None
@@ -214,6 +258,84 @@ class InstancePage(Shape, frozen=True, kw_only=True):
 
     items: list[InstanceShown]
     next: str | None
+
+
+class TaskShown(Shape, frozen=True, kw_only=True):
+    """A task, named or told in words."""
+
+    task_type: str | None = None
+    text: str | None = None
+    params: Any = None
+
+
+class QuestionShown(Shape, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is asked of discovery."""
+
+    capability: str | None = None
+    text: str | None = None
+    task_spec: TaskShown | None = None
+    version: str | None = None
+    """A range, such as `^3.2`."""
+    tags: dict[str, str | None] | list[str] | None = None
+    """Tags it must have; an empty value asks for the tag alone."""
+    routing_hint: dict[str, Any] | None = None
+    limit: int | None = None
+    explain: bool | None = None
+    """Whether to tell who was excluded though there are candidates."""
+
+
+class CandidateShown(LivenessShown, frozen=True, kw_only=True):
+    """An instance that may be called."""
+
+    agent_id: str
+    agent: str
+    capability: str
+    version: str | None
+    protocol: Protocol
+    endpoint: str | None
+    envelope: EnvelopeForm | None
+    state: InstanceState
+    score: float
+    """0 to 1, never rising from one candidate to the next."""
+    parts: dict[str, float]
+    """What the score is made of."""
+    timeout_sla_ms: int | None
+    idempotent: bool
+    direct_fallback: bool
+    incarnation: int
+    index: int
+    metadata: MetadataShown
+
+
+class ExclusionShown(Shape, frozen=True, kw_only=True):
+    """An instance that offers the capability and may not be called."""
+
+    agent_id: str
+    agent: str
+    reason: Reason
+    detail: str
+
+
+class GapShown(Shape, frozen=True, kw_only=True):
+    """Why nobody can be called."""
+
+    code: Literal["unknown_capability", "no_matching_agent", "no_reachable_agent"]
+    """The error that a call would get now."""
+    capability: str
+    missing: str
+    reasons: dict[str, int]
+    """How many instances each reason excludes."""
+    excluded: list[ExclusionShown]
+    close_names: list[str]
+
+
+class FoundShown(Shape, frozen=True, kw_only=True, omit_defaults=True):
+    """Who can be called, the best first, or why nobody can."""
+
+    candidates: list[CandidateShown]
+    gap: GapShown | None
+    index: int
+    excluded: list[ExclusionShown] = []
 
 
 class SettingsShown(Shape, frozen=True, kw_only=True):

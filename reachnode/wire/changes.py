@@ -93,6 +93,14 @@ def write_snapshot(seen: Iterable[Seen], at: EventId, *, now: float) -> Iterator
     yield b"]}\n\n"
 
 
+def write_keep_alive(at: EventId) -> bytes:
+    """Return what shows that the connection lives, and from where a client may come back.
+
+    It is no event: a client keeps its id and tells nobody.
+    """
+    return f":\nid: {at}\n\n".encode()
+
+
 def write_change(change: Change, *, now: float) -> dict[str, Any]:
     """Return what is told of one instance."""
     document: dict[str, Any] = {"kind": change.kind, "agent_id": change.agent_id}

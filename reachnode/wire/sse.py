@@ -4,8 +4,6 @@ import re
 
 LINE_END = re.compile(r"\r\n|\r|\n")
 """What ends a line of the stream; no other character does."""
-KEEP_ALIVE = b":\n\n"
-"""A comment: it shows that the connection lives, and no client sees it."""
 UNFIT = re.compile(r"[\r\n\0]")
 
 

@@ -7,13 +7,13 @@ import trio
 
 from reachnode.model.address import Address
 from reachnode.peers.switchboard import Switchboard
-from tests.node.followed_replica import FollowedReplica
+from tests.serve.local_replica import LocalReplica
 
 PEER_ADDRESS = Address("127.0.0.1", 7401)
 
 
 @dataclass
-class RunningReplica(FollowedReplica):
+class RunningReplica(LocalReplica):
     """Keeps the promises of `node.ports.RunningReplica` for a cluster of one."""
 
     fault: BaseException | None = None

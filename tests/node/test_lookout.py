@@ -19,7 +19,7 @@ from reachnode.registry.commands import Deregister, MarkDown, MarkUp, Register
 from reachnode.registry.outcomes import Refused
 from tests.fakes import MemoryNetwork, SeededSources
 from tests.liveness.crowds import instance, registered
-from tests.node.followed_replica import FollowedReplica
+from tests.serve.local_replica import LocalReplica
 
 PLACE = Address("10.0.0.7", 9)
 """Where the instances of these tests listen."""
@@ -36,7 +36,7 @@ class TrioSources(SeededSources):
 class Post:
     """A lookout over a replica in memory; messages between two posts are carried at once."""
 
-    def __init__(self, name: str, replica: FollowedReplica) -> None:
+    def __init__(self, name: str, replica: LocalReplica) -> None:
         self.name = name
         self.replica = replica
         self.network = MemoryNetwork()
@@ -96,7 +96,7 @@ async def running(*posts: Post) -> AsyncIterator[None]:
 
 async def test_an_instance_that_answers_probes_is_healthy(autojump_clock: MockClock) -> None:
     """Probed at once when it registers, without a heartbeat."""
-    post = Post("n1", FollowedReplica())
+    post = Post("n1", LocalReplica())
     await post.network.listen(PLACE)
     async with running(post):
         await post.register("a1")
@@ -110,7 +110,7 @@ async def test_who_neither_beats_nor_answers_goes_down_and_comes_back(
     autojump_clock: MockClock,
 ) -> None:
     """A lone node proposes it after its probes failed, and takes it back with a good one."""
-    post = Post("n1", FollowedReplica())
+    post = Post("n1", LocalReplica())
     async with running(post):
         await post.register("a1")
         await trio.sleep(120)
@@ -124,8 +124,8 @@ async def test_who_neither_beats_nor_answers_goes_down_and_comes_back(
 
 async def test_a_heartbeat_is_enough_for_the_other_node(autojump_clock: MockClock) -> None:
     """What one node hears the other knows within a second."""
-    one = Post("n1", FollowedReplica(state=registered("a1")))
-    two = Post("n2", FollowedReplica(state=registered("a1")))
+    one = Post("n1", LocalReplica(state=registered("a1")))
+    two = Post("n2", LocalReplica(state=registered("a1")))
     one.meet(two)
     async with running(one, two):
         one.lookout.heartbeat("a1", Heartbeat(load=0.5))
@@ -136,8 +136,8 @@ async def test_a_heartbeat_is_enough_for_the_other_node(autojump_clock: MockCloc
 
 async def test_a_second_node_is_asked_before_anybody_is_down(autojump_clock: MockClock) -> None:
     """While the other node reaches the instance it stays, unreachable from the prober alone."""
-    one = Post("n1", FollowedReplica(state=registered("a1")))
-    prober = Post("n2", FollowedReplica(state=registered("a1")))
+    one = Post("n1", LocalReplica(state=registered("a1")))
+    prober = Post("n2", LocalReplica(state=registered("a1")))
     one.meet(prober)
     await one.network.listen(PLACE)
     async with running(one, prober):
@@ -152,8 +152,8 @@ async def test_a_second_node_is_asked_before_anybody_is_down(autojump_clock: Moc
 
 async def test_both_failing_it_goes_down(autojump_clock: MockClock) -> None:
     """The prober proposes it, once the other has confirmed."""
-    one = Post("n1", FollowedReplica(state=registered("a1")))
-    two = Post("n2", FollowedReplica(state=registered("a1")))
+    one = Post("n1", LocalReplica(state=registered("a1")))
+    two = Post("n2", LocalReplica(state=registered("a1")))
     one.meet(two)
     async with running(one, two):
         await trio.sleep(120)
@@ -167,7 +167,7 @@ async def test_both_failing_it_goes_down(autojump_clock: MockClock) -> None:
 
 async def test_what_is_refused_is_proposed_again(autojump_clock: MockClock) -> None:
     """Without a quorum nobody is marked; with one, they are."""
-    post = Post("n1", FollowedReplica())
+    post = Post("n1", LocalReplica())
     async with running(post):
         await post.register("a1")
         post.replica.answers = Refused("no_quorum", "nobody leads")
@@ -182,7 +182,7 @@ async def test_what_is_refused_is_proposed_again(autojump_clock: MockClock) -> N
 
 async def test_changes_are_noted_for_watchers(autojump_clock: MockClock) -> None:
     """Entry by entry; a snapshot forgets what was, since anything may have changed."""
-    post = Post("n1", FollowedReplica())
+    post = Post("n1", LocalReplica())
     await post.register("a1")
     await post.register("a2")
     await post.replica.propose(Deregister(agent_id="a1"), deadline=0)
@@ -200,7 +200,7 @@ async def test_changes_are_noted_for_watchers(autojump_clock: MockClock) -> None
 
 async def test_what_was_loaded_is_known_without_an_entry(autojump_clock: MockClock) -> None:
     """A node that starts from its disk, cut off, knows its instances all the same."""
-    post = Post("n1", FollowedReplica())
+    post = Post("n1", LocalReplica())
     await post.network.listen(PLACE)
     post.replica.state, post.replica.applied_index = registered("a1"), 7
     async with running(post):
@@ -212,8 +212,8 @@ async def test_what_was_loaded_is_known_without_an_entry(autojump_clock: MockClo
 
 async def test_questions_of_peers_are_bounded(autojump_clock: MockClock) -> None:
     """However many are asked, few wait, and all that wait are answered."""
-    one = Post("n1", FollowedReplica(state=registered("a1")))
-    two = Post("n2", FollowedReplica(state=registered("a1")))
+    one = Post("n1", LocalReplica(state=registered("a1")))
+    two = Post("n2", LocalReplica(state=registered("a1")))
     one.meet(two)
     incarnation = two.replica.state.agents["a1"].instance.incarnation
     for _ in range(1000):
@@ -228,7 +228,7 @@ async def test_questions_of_peers_are_bounded(autojump_clock: MockClock) -> None
 @pytest.mark.parametrize("is_listening", [True, False])
 async def test_who_answers_a_probe_is_there(autojump_clock: MockClock, is_listening: bool) -> None:
     """Probed in this moment; a heartbeat alone is no proof where it can be probed."""
-    post = Post("n1", FollowedReplica(state=registered("a1")))
+    post = Post("n1", LocalReplica(state=registered("a1")))
     if is_listening:
         await post.network.listen(PLACE)
     post.lookout.heartbeat("a1", Heartbeat())
@@ -240,7 +240,7 @@ async def test_who_answers_a_probe_is_there(autojump_clock: MockClock, is_listen
 async def test_who_cannot_be_probed_is_there_while_it_beats(autojump_clock: MockClock) -> None:
     """There is no other sign of it."""
     quiet = instance("a1", health=Health(type="none"))
-    post = Post("n1", FollowedReplica(state=registered(quiet)))
+    post = Post("n1", LocalReplica(state=registered(quiet)))
     record = post.replica.state.agents["a1"]
     assert not await post.lookout.is_there(record)
     post.lookout.heartbeat("a1", Heartbeat())
@@ -252,7 +252,7 @@ async def test_who_was_never_reached_from_here_is_no_case_for_this_node(
     autojump_clock: MockClock,
 ) -> None:
     """It beats, and this node's way to it is cut: that says nothing of the instance."""
-    post = Post("n1", FollowedReplica(state=registered("a1")))
+    post = Post("n1", LocalReplica(state=registered("a1")))
     record = post.replica.state.agents["a1"]
     async with running(post):
         for _ in range(20):

@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 from reachnode.serve.paths import ROUTES
 from reachnode.serve.shapes import (
     CapabilityShown,
+    HeartbeatShown,
     MemberAction,
     MetadataShown,
+    QuestionShown,
     RegistrationShown,
     SettingsPut,
     StateWish,
@@ -22,8 +24,10 @@ WORDS = sorted(
         word
         for shape in (
             CapabilityShown,
+            HeartbeatShown,
             MemberAction,
             MetadataShown,
+            QuestionShown,
             RegistrationShown,
             SettingsPut,
             StateWish,
@@ -83,16 +87,38 @@ settings = st.fixed_dictionaries(
     optional={"revision": st.integers(0, 3)},
 )
 actions = st.fixed_dictionaries({"action": st.just("replace"), "id": st.sampled_from(["n1", "n9"])})
-bodies = (
-    st.none()
-    | registrations
-    | wishes
-    | settings
-    | actions
-    | st.dictionaries(st.sampled_from(WORDS), values, max_size=5)
-    | values
-    | st.binary(max_size=40)
+heartbeats = st.fixed_dictionaries(
+    {}, optional={word: values for word in fields_of(HeartbeatShown)}
+) | st.fixed_dictionaries(
+    {"agent_id": st.sampled_from(["a", "b:1", "c"])},
+    optional={
+        "state": st.sampled_from(["healthy", "updating", "disabled"]),
+        "load": st.floats(allow_nan=False, allow_infinity=False),
+        "counters": st.dictionaries(st.sampled_from(WORDS), st.integers(), max_size=3),
+    },
 )
+questions_of_discovery = st.fixed_dictionaries(
+    {"capability": st.sampled_from(["c", "d", "reach:c", "cc", "c d", ""])},
+    optional={word: values for word in fields_of(QuestionShown) if word != "capability"},
+)
+KINDS: list[st.SearchStrategy[object]] = [
+    st.none(),
+    registrations,
+    wishes,
+    settings,
+    actions,
+    heartbeats,
+    questions_of_discovery,
+    st.dictionaries(st.sampled_from(WORDS), values, max_size=5),
+    values,
+    st.binary(max_size=40),
+]
+
+
+@st.composite
+def bodies(draw: st.DrawFn) -> object:
+    """Return what a request carries, or None."""
+    return draw(st.one_of(KINDS))
 
 
 @st.composite
@@ -116,6 +142,7 @@ headers = st.fixed_dictionaries(
         "If_Match": st.sampled_from(["*", "0", '"1"', 'W/"1"', "x", "9" * 30]),
         "Accept": st.sampled_from(["*/*", "text/html", "é"]),
         "Authorization": st.sampled_from(["Bearer x", "Basic", ""]),
+        "Last_Event_ID": st.sampled_from(["r-1-2-3", "r-0-0-0", "l-n1-7", "é"]),
         "Expect": st.sampled_from(["100-continue", "x"]),
         "Range": st.just("bytes=0-1"),
         "Connection": st.sampled_from(["close", "upgrade", ""]),
@@ -137,11 +164,23 @@ sound_registrations = st.fixed_dictionaries(
         ),
     },
 )
-BODIES = {
+sound_questions = st.fixed_dictionaries(
+    {"capability": st.sampled_from(["c", "d", "reach:c", "cc"])},
+    optional={
+        "version": st.sampled_from(["*", "^1.0", ">=2"]),
+        "tags": st.sampled_from([[], ["gpu"], {"gpu": ""}]),
+        "routing_hint": st.sampled_from([{"zone": "z"}, {"prefer": {"zone": "z"}}]),
+        "limit": st.integers(1, 3),
+        "explain": st.booleans(),
+    },
+)
+BODIES: dict[Any, st.SearchStrategy[object]] = {
     RegistrationShown: sound_registrations | registrations,
     StateWish: wishes,
     SettingsPut: settings,
     MemberAction: actions,
+    HeartbeatShown: heartbeats,
+    QuestionShown: sound_questions | questions_of_discovery,
 }
 
 
@@ -164,5 +203,5 @@ questions: st.SearchStrategy[tuple[str, str, object, dict[str, str]]] = st.one_o
     apt_questions(),
     apt_questions(),
     st.tuples(st.just("POST"), st.just("/register"), sound_registrations, st.just({})),
-    st.tuples(st.sampled_from(METHODS), targets(), bodies, headers),
+    st.tuples(st.sampled_from(METHODS), targets(), bodies(), headers),
 )

@@ -46,7 +46,7 @@ def hold_to_description(method: str, target: str, answer: Any) -> None:
     responses = OPENAPI["paths"][route.path][route.method.lower()]["responses"]
     promised = responses[str(answer.status)]["content"]
     assert kind in promised, (kind, promised)
-    if kind == "text/plain" or method == "HEAD":
+    if kind.startswith("text/") or method == "HEAD":
         return
     hold(promised[kind]["schema"], answer.json)
     if kind == "application/problem+json":

@@ -7,6 +7,7 @@ import trio
 
 from reachnode.model.address import Address
 from reachnode.model.membership import MemberStatus, ReplicaStatus, Unknown
+from reachnode.peers.raft.arrivals import Follower
 from reachnode.registry.apply import apply
 from reachnode.registry.codec import (
     decode_envelope,
@@ -21,6 +22,7 @@ from reachnode.serve.conversation import Conversation, WaitingRoom
 from reachnode.serve.front import About, Front
 from reachnode.serve.ports import Fate
 from tests.fakes import MemoryStream, SeededSources, stream_pair
+from tests.serve.local_sights import LocalSights
 
 ALONE = ReplicaStatus(
     member_id="n1",
@@ -49,8 +51,15 @@ PAIR = replace(ALONE, members=(*ALONE.members, OTHER))
 
 
 @dataclass
+class Arriving:
+    """Where followers join."""
+
+    followers: list[Follower] = field(default_factory=list)
+
+
+@dataclass
 class LocalReplica:
-    """Keeps the promises of `serve.ports.Replica` for a cluster of one."""
+    """Keeps the promises of `node.ports.FollowedReplica` for a cluster of one."""
 
     state: State = field(default_factory=lambda: genesis("c", {"n1": "d1"}))
     applied_index: int = 0
@@ -61,6 +70,7 @@ class LocalReplica:
     takes_over: bool = False
     """Whether another member is ready to lead; else handing over never ends."""
     proposed: list[tuple[Command, float, str | None]] = field(default_factory=list)
+    arrivals: Arriving = field(default_factory=Arriving)
 
     def status(self) -> ReplicaStatus:
         at = self.applied_index
@@ -78,9 +88,21 @@ class LocalReplica:
             request_id=request_id or f"own-{index}", since_index=self.applied_index, command=command
         )
         # Through its bytes: what can't be written to a log is no change.
-        self.state, outcome = apply(self.state, index, decode_envelope(encode_envelope(envelope)))
+        before = self.state
+        self.state, outcome = apply(before, index, decode_envelope(encode_envelope(envelope)))
         self.applied_index = index
+        self.tell(before, (command,))
         return decode_outcome(encode_outcome(outcome))
+
+    def install(self, state: State, index: int) -> None:
+        """Go on from a snapshot."""
+        before, self.state, self.applied_index = self.state, state, index
+        self.tell(before, None)
+
+    def tell(self, before: State, commands: tuple[Command, ...] | None) -> None:
+        """Tell the followers."""
+        for follower in self.arrivals.followers:
+            follower.followed(self.applied_index, before, self.state, commands)
 
     async def read_fence(self, *, deadline: float) -> int | Refused | Unknown:
         await trio.lowlevel.checkpoint()
@@ -113,12 +135,25 @@ def no_fence(answers: Fate) -> Refused | Unknown:
 
 def front_of(replica: LocalReplica, counters: Mapping[str, int] | None = None) -> Front:
     """Return the front of a node n1."""
+    sources = SeededSources()
     return Front(
-        about=About(node_id="n1", client_address=str(Address("127.0.0.1", 7400)), version="0.0.1"),
+        about=About(
+            node_id="n1",
+            client_address=str(Address("127.0.0.1", 7400)),
+            version="0.0.1",
+            listens_on_loopback=True,
+        ),
         replica=replica,
-        sources=SeededSources(),
+        sights=LocalSights(replica.state, replica.applied_index, replica.arrivals, sources),
+        sources=sources,
         link_counters=lambda: counters or {},
     )
+
+
+def sights_of(front: Front) -> LocalSights:
+    """Return what the node of such a front makes of instances."""
+    assert isinstance(front.sights, LocalSights)
+    return front.sights
 
 
 def talk(

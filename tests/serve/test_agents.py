@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.serve.client import ask
-from tests.serve.local_replica import ALONE, LocalReplica, front_of
+from tests.serve.local_replica import ALONE, LocalReplica, front_of, sights_of
 
 
 def body(agent_id: str = "a1", *, endpoint: str = "http://h/x", **fields: Any) -> dict[str, Any]:
@@ -42,6 +42,13 @@ async def test_an_instance_registers_and_is_read_back(path: str) -> None:
         "state": "pending",
         "incarnation": 1,
         "index": 1,
+        "home": None,
+        "age_ms": None,
+        "load": None,
+        "in_flight": None,
+        "unreachable_from": [],
+        "why": "nothing was heard of it yet",
+        "basis": "none",
     }
 
 
@@ -55,14 +62,88 @@ async def test_the_same_instance_replaces_itself() -> None:
 
 @pytest.mark.parametrize("proof", [{"incarnation": 1}, {"replace": True}])
 async def test_moving_needs_a_proof_or_the_will(proof: dict[str, Any]) -> None:
-    """Another endpoint under a taken id is refused unless the old one is known or meant."""
+    """Another endpoint under a taken id is refused while the old one answers."""
     front = front_of(LocalReplica())
+    sights_of(front).there.add("a1")
     await ask(front, "POST", "/register", body())
     got = await ask(front, "POST", "/register", body(endpoint="http://other/"))
     assert (got.status, got.json["code"]) == (409, "agent_id_in_use")
-    assert got.json["details"] == {"incarnation": 1}
+    assert got.json["details"] == {"incarnation": 1, "endpoint": "http://h/x"}
+    assert "registered at http://h/x, and that one answers" in got.json["detail"]
     got = await ask(front, "POST", "/register", body(endpoint="http://other/", **proof))
     assert got.status == 200
+    assert sights_of(front).looked_for == ["a1"]
+
+
+async def test_who_is_gone_is_replaced() -> None:
+    """Another endpoint under a taken id is looked into: nobody answers, so it is free."""
+    front = front_of(LocalReplica())
+    await ask(front, "POST", "/register", body())
+    got = await ask(front, "POST", "/register", body(endpoint="http://other/"))
+    assert (got.status, got.json["incarnation"]) == (200, 2)
+    assert sights_of(front).looked_for == ["a1"]
+
+
+async def test_an_id_without_an_address_is_in_use_too() -> None:
+    """What pulls its work has no endpoint to name."""
+    front = front_of(LocalReplica())
+    sights_of(front).there.add("a1")
+    await ask(front, "POST", "/register", {"agent_id": "a1"})
+    got = await ask(front, "POST", "/register", body())
+    assert got.json["details"] == {"incarnation": 1, "endpoint": ""}
+    assert "without an endpoint" in got.json["detail"]
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "is_local", "status"),
+    [
+        ("http://127.0.0.1:9/", True, 201),
+        ("http://127.0.0.1:9/", False, 422),
+        ("http://10.0.0.7:9/", False, 201),
+        ("http://169.254.169.254/", True, 422),
+        ("http://0.0.0.0:9/", True, 422),
+    ],
+)
+async def test_an_endpoint_that_leads_inside_is_refused(
+    endpoint: str, is_local: bool, status: int
+) -> None:
+    """Local ones are taken while the node itself is local, and others never."""
+    replica = LocalReplica()
+    front = front_of(replica)
+    front.about = replace(front.about, listens_on_loopback=is_local)
+    got = await ask(front, "POST", "/register", body(endpoint=endpoint))
+    assert got.status == status
+    if status == 422:
+        assert got.json["code"] == "endpoint_refused"
+        assert got.json["details"]["problems"][0]["at"] == "capabilities[0].endpoint"
+        assert replica.proposed == []
+
+
+async def test_the_cluster_may_take_local_endpoints() -> None:
+    """Where the settings say so, whichever way the node listens."""
+    front = front_of(LocalReplica())
+    front.about = replace(front.about, listens_on_loopback=False)
+    rules = {"registry": {"allow_local_endpoints": True}}
+    assert (await ask(front, "PUT", "/api/v1/settings", rules)).status == 200
+    local = body(endpoint="http://localhost:9/")
+    assert (await ask(front, "POST", "/register", local)).status == 201
+
+
+async def test_every_node_that_is_up_is_told() -> None:
+    """An agent moves on by itself when its own goes."""
+    front = front_of(LocalReplica())
+    sights_of(front).addresses = {"n3": "h3:7400", "n2": "h2:7400"}
+    got = await ask(front, "POST", "/register", body())
+    assert got.json["nodes"] == ["http://127.0.0.1:7400", "http://h2:7400", "http://h3:7400"]
+
+
+async def test_who_is_disabled_stays_so_when_it_comes_back() -> None:
+    """A registration is told the state that it is in, and not the one it hopes for."""
+    front = front_of(LocalReplica())
+    await ask(front, "POST", "/register", body())
+    wish = {"state": "disabled", "force": True}
+    await ask(front, "POST", "/api/v1/agents/a1/state", wish)
+    assert (await ask(front, "POST", "/register", body())).json["state"] == "disabled"
 
 
 async def test_a_repeat_hears_what_was_decided() -> None:
@@ -73,6 +154,7 @@ async def test_a_repeat_hears_what_was_decided() -> None:
     assert (await ask(front, "POST", "/register", other)).status == 200
     again = await ask(front, "POST", "/register", body(), Idempotency_Key="k")
     assert (again.status, again.json) == (first.status, first.json)
+    sights_of(front).there.add("a1")
     assert (await ask(front, "POST", "/register", body())).status == 409
 
 

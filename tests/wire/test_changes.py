@@ -13,6 +13,7 @@ from reachnode.wire.changes import (
     EventId,
     read_event_id,
     write_change,
+    write_keep_alive,
     write_snapshot,
     write_update,
 )
@@ -86,6 +87,14 @@ def test_a_snapshot_is_made_as_it_is_taken() -> None:
     next(pieces)
     next(pieces)
     assert len(looked) == PART_CHANGES_MAX
+
+
+def test_a_keep_alive_moves_the_place_and_is_no_event() -> None:
+    """A client that hears of no change for long still comes back from where the log is."""
+    changes = b"".join(event for _, event in write_update(deletes(1), LAST, index=10, now=0.0))
+    later = EventId(epoch=1, index=9, n=0)
+    assert [last_id for _, _, last_id in read(write_keep_alive(later) + changes)] == ["r-1-10-0"]
+    assert read(write_keep_alive(later)) == []
 
 
 def test_a_state_comes_with_its_instance() -> None:

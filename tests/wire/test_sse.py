@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reachnode.wire.sse import KEEP_ALIVE, write_event, write_retry
+from reachnode.wire.sse import write_event, write_retry
 
 words = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), max_size=20)
 texts = st.text(st.characters(codec="utf-8") | st.sampled_from("\r\n\u2028\x0b\x85 :"), max_size=30)
@@ -59,9 +59,9 @@ def test_a_type_or_an_id_stays_on_its_line(event: str, event_id: str) -> None:
         write_event(event, "", event_id=event_id)
 
 
-def test_a_keep_alive_is_no_event() -> None:
-    """Clients pass over it, and over a retry time."""
-    stream = KEEP_ALIVE + write_retry(1500) + write_event("x", "1") + KEEP_ALIVE
+def test_a_retry_time_is_no_event() -> None:
+    """Clients heed it and tell nobody."""
+    stream = write_retry(1500) + write_event("x", "1")
     assert write_retry(1500) == b"retry: 1500\n\n"
     assert read(stream) == [("x", "1", "")]
 
