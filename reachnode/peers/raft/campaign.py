@@ -20,6 +20,8 @@ class Campaign:
     def __init__(self, core: "Core") -> None:
         self._core = core
         self.ballot = Ballot(voters_count=len(core.membership.members))
+        self.rests_until = float("-inf")
+        """Until when this node, though it leads, appends no changes."""
 
     def look(self, raft: "Running", now: float) -> None:
         """Stop leading, or put off a campaign, if it has to be."""
@@ -36,6 +38,22 @@ class Campaign:
             core.notice("gave up leadership", {"disk": core.disk.condition.value})
             raft.engine.step_down()
             raft.engine.election_at = now + core.settings.times.election_max * 2
+
+    def hand_over(self, raft: "Running", now: float) -> None:
+        """Ask the follower that has most to lead; it must have everything.
+
+        While changes keep coming none ever has. So the log rests, to be asked for again; but
+        for an election's time at most, and then not at once again: nobody may be there to lead.
+        """
+        core = self._core
+        able = [peer for peer in core.membership.others if peer in core.standing.greets]
+        able = [peer for peer in able if core.counts(peer)]
+        rest_seconds = core.settings.times.election_min
+        if able and now >= self.rests_until + rest_seconds:
+            self.rests_until = now + rest_seconds
+        for peer in sorted(able, key=raft.engine.match_index, reverse=True):
+            if raft.engine.transfer(peer):
+                return
 
     def _ask_first(self, raft: "Running", now: float) -> None:
         """Put off a campaign until a majority would vote for this node."""

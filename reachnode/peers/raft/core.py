@@ -287,15 +287,9 @@ class Core:
         self.tick()
 
     def hand_over(self) -> None:
-        """Ask the follower that has most to lead; it must have everything."""
-        raft = self.running
-        if raft is None or not raft.engine.is_leader:
-            return
-        able = [peer for peer in self.membership.others if peer in self.standing.greets]
-        able = [peer for peer in able if self.counts(peer)]
-        for peer in sorted(able, key=raft.engine.match_index, reverse=True):
-            if raft.engine.transfer(peer):
-                return
+        """Ask the follower that has most to lead, if it has everything; see `Campaign`."""
+        if self.running is not None and self.running.engine.is_leader:
+            self.campaign.hand_over(self.running, self.sources.now())
 
     # --- the host of proposals
 
@@ -304,6 +298,11 @@ class Core:
         """Whether this node leads and its disk takes entries."""
         raft = self.running
         return raft is not None and raft.engine.is_leader and self.can_write
+
+    @property
+    def takes_entries(self) -> bool:
+        """Whether a leader appends now: not for a moment while it hands over."""
+        return self.sources.now() >= self.campaign.rests_until
 
     @property
     def can_write(self) -> bool:
@@ -393,8 +392,7 @@ class Core:
 
     def tell_of_cuts(self) -> None:
         """Take back what was to be said, or hoped, of entries that were cut."""
-        assert self.running is not None
-        cut = self.running.journal.take_cut()
+        cut = self.running.journal.take_cut() if self.running is not None else None
         if cut is not None:
             self.notice("log cut", {"index": cut})
             self.held.cut(cut)

@@ -77,6 +77,11 @@ class Host(Protocol):
         """Whether this node leads and its disk takes entries."""
         ...
 
+    @property
+    def takes_entries(self) -> bool:
+        """Whether it appends now, if it leads."""
+        ...
+
     def reachable_leader(self) -> Leader | None:
         """Return another node that leads, was heard lately and is connected."""
         ...

@@ -157,7 +157,7 @@ class Proposals:
         leader = None if self.host.is_leader else self.host.reachable_leader()
         self._recall(leader)
         if self.host.is_leader:
-            if self.queue and not self.in_log:
+            if self.queue and not self.in_log and self.host.takes_entries:
                 self._append_batch()
         else:
             self._send_queue(now, leader)

@@ -26,6 +26,7 @@ class Node:
     """A node as proposals see it, with a log of its own."""
 
     is_leader: bool = False
+    takes_entries: bool = True
     leader: Leader | None = None
     refuses: Refused | None = None
     unreachable: set[str] = field(default_factory=set)

@@ -6,7 +6,7 @@ from reachnode.peers.raft.messages import Poll, PollAnswer, RequestVote
 from reachnode.peers.raft.safeguards import Safeguards
 from reachnode.peers.raft.settings import RaftSettings
 from reachnode.registry.outcomes import Applied
-from tests.peers.raft.cores import Cores, three
+from tests.peers.raft.cores import Cores, Told, three
 
 
 def test_nobody_campaigns_before_a_majority_would_vote_for_it() -> None:
@@ -139,3 +139,43 @@ def test_pre_vote_can_be_turned_off(pre_vote: bool) -> None:
     cores.cut |= {("n1", "n2"), ("n3", "n2")}
     cores.run(2.0)
     assert (cores["n2"].raft.engine.term == term) == pre_vote
+
+
+def test_leadership_is_handed_over_while_changes_keep_coming() -> None:
+    """The log rests for a moment, so that somebody has all of it; nothing is refused for that."""
+    cores = three()
+    node = cores["n1"]
+    told: list[Told] = []
+    for _ in range(300):
+        while len(node.core.proposals.queue) < 3:
+            told.append(node.propose())
+        cores._deliver()
+        cores._work()
+        cores.clock.at += 0.001
+        node.core.hand_over()
+        if not node.is_leader:
+            break
+    assert not node.is_leader
+    cores.run(1.0)
+    assert all(isinstance(one.fate, Applied) for one in told)
+
+
+def test_a_leader_whom_nobody_relieves_goes_on() -> None:
+    """It rests for a part of the time only, however often it is asked."""
+    cores = three()
+    cores.cut |= {("n1", "n2"), ("n1", "n3")}
+    told = cores["n1"].propose()
+    cores["n1"].core.hand_over()
+    cores.cut.clear()
+    assert cores["n1"].core.takes_entries is False
+    began_at = cores["n1"].core.campaign.rests_until
+    later = cores["n1"].propose()
+    cores.run(0.1)
+    assert isinstance(told.fate, Applied)
+    assert later.fates == []
+    cores.run(0.25)
+    assert isinstance(later.fate, Applied)
+    cores.cut |= {("n1", "n2"), ("n1", "n3")}
+    cores["n1"].propose()
+    cores["n1"].core.hand_over()
+    assert cores["n1"].core.campaign.rests_until == began_at
