@@ -95,6 +95,8 @@ class Founding:
             greet = self.heard.get(member)
             if greet is None:
                 waits.append(f"{member} (not heard)")
+            elif self.identity.member in greet.founders:
+                waits.append(f"{member} (its cluster has the members {', '.join(greet.founders)})")
             elif greet.cluster_id:
                 waits.append(f"{member} (its cluster was founded without this node)")
             elif greet.peers != self.peers:
@@ -112,11 +114,12 @@ class Founding:
 
         A peer that belongs to a cluster decides the matter: this disk joins it, and counts
         there only if it was among the founders. An empty directory never founds a second
-        cluster beside a living member of the first.
+        cluster beside a living member of the first. Nor does it join one of other members than
+        it lists: what it took for a majority would be none there.
         """
         for member in sorted(self.heard):
             greet = self.heard[member]
-            if greet.cluster_id and self.identity.member in greet.founders:
+            if greet.cluster_id and greet.founders.keys() == self.members:
                 return self._within(greet.cluster_id, greet.founders)
         if self.waits_for():
             return None

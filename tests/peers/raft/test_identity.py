@@ -236,6 +236,19 @@ def test_no_second_cluster_is_founded_beside_a_living_member_of_the_first() -> N
     assert node.waits_for() == ("n3 (its cluster was founded without this node)",)
 
 
+@pytest.mark.parametrize("others", [("n1",), ("n1", "n2", "n4", "n5")])
+def test_an_empty_disk_joins_no_cluster_of_other_members_than_it_lists(
+    others: tuple[str, ...],
+) -> None:
+    """Once admitted it would take two of three for a majority where three of five are one."""
+    node = founding("n3", "a")
+    founders = {member: "a" for member in (*others, "n3")}
+    node.hear("n1", greeting("a", cluster_id="c", founders=founders))
+    assert node.decide() is None
+    who = ", ".join(founders)
+    assert node.waits_for() == (f"n1 (its cluster has the members {who})", "n2 (not heard)")
+
+
 def test_only_peers_are_heard() -> None:
     """A greeting of somebody else is a mistake of ours."""
     with pytest.raises(AssertionError):
