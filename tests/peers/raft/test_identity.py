@@ -242,7 +242,7 @@ def test_an_empty_disk_joins_no_cluster_of_other_members_than_it_lists(
 ) -> None:
     """Once admitted it would take two of three for a majority where three of five are one."""
     node = founding("n3", "a")
-    founders = {member: "a" for member in (*others, "n3")}
+    founders = dict.fromkeys((*others, "n3"), "a")
     node.hear("n1", greeting("a", cluster_id="c", founders=founders))
     assert node.decide() is None
     who = ", ".join(founders)
