@@ -16,6 +16,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
+from traceback import extract_tb
 
 from reachnode.peers.raft.loading import Loaded, load
 from reachnode.peers.raft.records import Damaged
@@ -148,7 +150,9 @@ class Trial:
         except Damaged as damage:
             self.faults.append(f"refused: {damage}")
         except Exception as error:  # noqa: BLE001 - whatever a process raises, the point is told
-            self.faults.append(f"raised: {type(error).__name__}: {error}")
+            place = extract_tb(error.__traceback__)[-1]
+            where = f"{Path(place.filename).name}, line {place.lineno}"
+            self.faults.append(f"raised: {type(error).__name__} in {where}: {error}")
 
     def _lives(self, script: Script, point: Point, dice: random.Random) -> None:
         """Let three processes live on one disk, each cut short but the last."""

@@ -214,6 +214,9 @@ class Ledger:
         if is_founded(loaded):
             visible = (self.vote, self.snapshot, self.log)
             found += list(zip(visible, self._places(loaded), strict=True))
+        else:
+            # A snapshot gets its name behind the identity of a member, so there is none.
+            self.snapshot.later.clear()
         for part, places in found:
             if has_lost_power:
                 part.keep(places[-1])

@@ -243,6 +243,7 @@ class Scribe:
         if term is None:
             self._vote()
             term = journal.getCurrentTerm()
+            self._vote()  # That term was another leader's: no entry of ours may be of it.
         data = snapshot_bytes(index, term)
         cuts = sorted(draw.sample(range(1, len(data)), draw.randint(0, 3)))
         for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True):
