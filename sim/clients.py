@@ -112,7 +112,8 @@ class Clients:
                 continue
             incarnation = core.standing.replaceable(member)
             if isinstance(incarnation, Refused):
-                self._world.rare[f"replace_refused_{incarnation.code}"] += 1
+                if incarnation.code == "cluster_changing":
+                    self._world.rare["replacement_had_to_wait"] += 1
                 continue
             if core.running.machine.state.members[member].incarnation == incarnation:
                 continue

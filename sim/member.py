@@ -51,6 +51,9 @@ class SimMember:
         sync_seconds: The least and the most a sync takes.
     """
 
+    _network: SimNetwork
+    """Given by `join`, before anything happens."""
+
     def __init__(
         self,
         membership: Membership,
@@ -78,7 +81,6 @@ class SimMember:
         self._dice = random.Random(seed)
         self._sync_seconds = sync_seconds
         self._hooks = hooks
-        self._network: SimNetwork | None = None
         self._disk: Disk | None = None
         self._storage: Storage | None = None
         self._sources: SimSources | None = None
@@ -109,7 +111,6 @@ class SimMember:
     def start(self) -> None:
         """Start the process on what the disk holds."""
         assert self.core is None
-        assert self._network is not None
         self.boots += 1
         draw = random.Random(self._dice.getrandbits(64))
         rate = 1.0 + draw.uniform(-0.0005, 0.0005)
@@ -155,7 +156,6 @@ class SimMember:
         """End the process; with `power`, what was not synced may be lost."""
         if self.core is None:
             return
-        assert self._network is not None
         assert self._disk is not None
         assert self._storage is not None
         if self.core.running is None:
@@ -201,7 +201,7 @@ class SimMember:
         self._inside += 1
         try:
             changed = do(*args) is not False
-        except FailStop as stop:
+        except (FailStop, BadMessage) as stop:
             self._inside -= 1
             self._hooks.stopped(self.id, str(stop))
             self.kill(power=False)
@@ -267,15 +267,7 @@ class SimMember:
                 self._timeline.after(pause, self._read_inbox, self.boots)
             self._inbox.append((peer, data))
             return
-        self._receive(peer, data)
-
-    def _receive(self, peer: str, data: bytes) -> None:
-        """Give the core a message now."""
-        assert self.core is not None
-        try:
-            self.enter(self.core.received, peer, data)
-        except BadMessage as error:
-            self._hooks.stopped(self.id, f"bad message from {peer}: {error}")
+        self.enter(self.core.received, peer, data)
 
     def _read_inbox(self, boot: int) -> None:
         """Give the core what waited for the process."""
@@ -286,32 +278,34 @@ class SimMember:
             self._timeline.after(pause, self._read_inbox, boot)
             return
         while self._inbox and self.core is not None:
-            self._receive(*self._inbox.popleft())
+            self.enter(self.core.received, *self._inbox.popleft())
         self._inbox.clear()
 
     # --- the wire
 
     def consensus(self, peer: str, data: bytes) -> bool:
         """Send on the consensus connection."""
-        return self._send(peer, CONSENSUS, data)
+        if self.sends_left is not None and self._is_said_last():
+            return True
+        return self._network.send(self.id, peer, CONSENSUS, data)
 
     def bulk(self, peer: str, data: bytes) -> bool:
         """Send on the data connection."""
-        return self._send(peer, BULK, data)
+        if self.sends_left is not None and self._is_said_last():
+            return True
+        return self._network.send(self.id, peer, BULK, data)
 
     def drop(self, peer: str) -> None:
         """Break off with a peer."""
-        assert self._network is not None
         self._timeline.after(0, self._network.break_off, self.id, peer)
 
-    def _send(self, peer: str, lane: int, data: bytes) -> bool:
-        """Send, unless the process is about to be dead."""
-        assert self._network is not None
-        if self.sends_left is not None:
-            if self.sends_left <= 0:
-                return True
-            self.sends_left -= 1
-        return self._network.send(self.id, peer, lane, data)
+    def _is_said_last(self) -> bool:
+        """Return whether the process has said its last, being about to be dead."""
+        assert self.sends_left is not None
+        if self.sends_left <= 0:
+            return True
+        self.sends_left -= 1
+        return False
 
     # --- the disk worker
 

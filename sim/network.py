@@ -81,7 +81,6 @@ class SimNetwork:
         self._pairs: dict[Edge, Pair] = {}
         self._directions: dict[Edge, Direction] = {}
         self._ways: dict[tuple[str, str, int], Way] = {}
-        self.messages_count = 0
         for a in self._members:
             for b in self._members:
                 if a == b:
@@ -113,21 +112,18 @@ class SimNetwork:
         Only here is a cut looked at. What is under way when it begins comes before what is
         sent later, and when it ends what waited comes before what is under way.
         """
-        if way.pair.epoch != epoch or not self._ends.is_alive(way.receiver):
+        if way.pair.epoch != epoch:
             return
         if way.direction.cuts_count or way.stalled:
             way.stalled.append(data)
             return
-        self.messages_count += 1
         self._ends.deliver(way.sender, way.receiver, way.lane, data)
 
     def _drain(self, way: Way, epoch: int) -> None:
         """Deliver what waited, one message after the other."""
         if way.pair.epoch != epoch or way.direction.cuts_count or not way.stalled:
             return
-        if self._ends.is_alive(way.receiver):
-            self.messages_count += 1
-            self._ends.deliver(way.sender, way.receiver, way.lane, way.stalled[0])
+        self._ends.deliver(way.sender, way.receiver, way.lane, way.stalled[0])
         if way.pair.epoch == epoch and way.stalled:
             way.stalled.popleft()
             self._timeline.after(1e-6, self._drain, way, epoch)

@@ -23,7 +23,7 @@ BRANCHES: Mapping[str, str] = {
     "learner_votes_dropped": "votes of a disk nobody admitted were not counted",
     "polls_asked": "a member asked whether it would be elected before it campaigned",
     "repeat_answered": "a repeated request was answered from the window, not applied again",
-    "replace_refused_cluster_changing": "a second replacement had to wait for the first",
+    "replacement_had_to_wait": "a second disk was not replaced before all knew of the first",
     "snapshot_installed": "a follower took its leader's snapshot",
     "snapshot_onto_divergent_tail": "a snapshot replaced entries that would never be committed",
     "sync_failed_and_rewritten": "a sync of the journal failed, and all of it was written anew",

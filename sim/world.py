@@ -34,7 +34,7 @@ from sim.report import Report
 FOUNDING_SECONDS = 5.0
 EARLY_SECONDS = 1.5
 """For how long members may die while they found the cluster."""
-REQUESTS_MAX = 64
+REQUESTS_MAX = 32
 CONVERGE_ROUNDS_MAX = 12
 _STAMP = struct.Struct("<dBB")
 
