@@ -20,7 +20,7 @@ import trio
 
 from reachnode.errors import Busy, ShuttingDown
 from reachnode.model.liveness import InstanceState
-from reachnode.registry.changes import ChangeLog, Was
+from reachnode.registry.changes import CHANGES_MAX, ChangeLog, Was
 from reachnode.registry.state import State
 from reachnode.serve.ports import Replica, Sights
 
@@ -55,12 +55,13 @@ class Herald:
     Args:
         replica: What is registered.
         sights: What is seen of it.
+        seen_max: How many changes that were seen are remembered at least.
     """
 
-    def __init__(self, replica: Replica, sights: Sights) -> None:
+    def __init__(self, replica: Replica, sights: Sights, *, seen_max: int = CHANGES_MAX) -> None:
         self._replica = replica
         self._sights = sights
-        self._seen: ChangeLog[InstanceState] = ChangeLog(0)
+        self._seen: ChangeLog[InstanceState] = ChangeLog(0, changes_max=seen_max)
         """What was seen to change, counted by `_number`, with the state before it."""
         self._marks: list[tuple[int, int]] = []
         """At which applied index each number was noted, both rising."""

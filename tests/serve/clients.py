@@ -88,7 +88,7 @@ settings = st.fixed_dictionaries(
 )
 actions = st.fixed_dictionaries({"action": st.just("replace"), "id": st.sampled_from(["n1", "n9"])})
 heartbeats = st.fixed_dictionaries(
-    {}, optional={word: values for word in fields_of(HeartbeatShown)}
+    {}, optional=dict.fromkeys(fields_of(HeartbeatShown), values)
 ) | st.fixed_dictionaries(
     {"agent_id": st.sampled_from(["a", "b:1", "c"])},
     optional={

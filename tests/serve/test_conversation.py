@@ -8,6 +8,7 @@ import trio
 import trio.testing
 from hypothesis import given
 
+from reachnode.serve.answers import Answer
 from reachnode.serve.conversation import Conversation, WaitingRoom
 from reachnode.wire.http import GO_ON
 from tests.fakes import MemoryStream, stream_pair
@@ -270,3 +271,80 @@ async def test_who_goes_first() -> None:
     room.leave(late)
     room.leave(late)
     assert len(room) == 3
+
+
+async def test_a_stream_that_fails_has_no_proper_end(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The client sees that something is missing, the log says what went wrong."""
+
+    async def broken(send: Any) -> None:
+        await send(b"a")
+        raise ValueError("a fault of ours")
+
+    async def streamed(_front: Any, _request: Any) -> Answer:
+        await trio.lowlevel.checkpoint()
+        return Answer(stream=broken)
+
+    monkeypatch.setattr("reachnode.serve.conversation.answer", streamed)
+    async with trio.open_nursery() as nursery:
+        client = talk(nursery, front_of(LocalReplica()))
+        await client.send(GET)
+        assert (await read_all(client)).endswith(b"1\r\na\r\n")
+    assert "the stream of /health ended before its end" in caplog.text
+
+
+@pytest.mark.parametrize("how", ["aclose", "reset"])
+async def test_a_stream_ends_when_its_client_goes(
+    monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """However it goes, and though nothing is said; what it asks meanwhile is passed over."""
+    ended: list[bool] = []
+
+    async def silent(send: Any) -> None:
+        await send(b"a")
+        try:
+            await trio.sleep_forever()
+        finally:
+            ended.append(True)
+
+    async def streamed(_front: Any, _request: Any) -> Answer:
+        await trio.lowlevel.checkpoint()
+        return Answer(stream=silent)
+
+    monkeypatch.setattr("reachnode.serve.conversation.answer", streamed)
+    async with trio.open_nursery() as nursery:
+        client = talk(nursery, front_of(LocalReplica()))
+        await client.send(GET + GET)
+        await client.receive(65536)
+        await client.send(GET)
+        if how == "reset":
+            client.reset()
+        else:
+            await client.aclose()
+    assert ended == [True]
+
+
+async def test_a_stream_that_is_said_to_nobody_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its next piece finds out."""
+    said: list[int] = []
+
+    async def endless(send: Any) -> None:
+        while True:
+            said.append(1)
+            await send(bytes(1000))
+
+    async def streamed(_front: Any, _request: Any) -> Answer:
+        await trio.lowlevel.checkpoint()
+        return Answer(stream=endless)
+
+    monkeypatch.setattr("reachnode.serve.conversation.answer", streamed)
+    async with trio.open_nursery() as nursery:
+        client = talk(nursery, front_of(LocalReplica()), room_bytes=5000)
+        await client.send(GET)
+        await client.receive(10)
+        await trio.testing.wait_all_tasks_blocked()
+        waits_at = len(said)
+        client.reset()
+    assert waits_at <= 6
+    assert len(said) <= waits_at + 1

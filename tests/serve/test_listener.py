@@ -180,3 +180,16 @@ async def test_cancelling_closes_everything() -> None:
     assert front.connections_count == 0
     with pytest.raises(OSError, match="nobody listens"):
         await network.connect(HERE, 1.0)
+
+
+async def test_watchers_leave_room_for_others(autojump_clock: Any) -> None:
+    """A quarter of the connections at most; and a port that stops waits for none of them."""
+    async with place(connections_max=8) as there:
+        watchers = [await there.connect() for _ in range(3)]
+        statuses = [
+            await there.ask(watcher, request_bytes("GET", "/api/v1/watch")) for watcher in watchers
+        ]
+        assert statuses == [200, 200, 503]
+        assert there.front.herald.watchers_count == 2
+    assert trio.current_time() < 1
+    assert there.front.connections_count == 0

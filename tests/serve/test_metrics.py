@@ -1,11 +1,14 @@
 """Figures for Prometheus."""
 
 import re
+from dataclasses import replace
 
 from reachnode.model.membership import Syncs
-from reachnode.serve.metrics import escaped, number, sync_times
+from reachnode.registry.commands import Register
+from reachnode.serve.metrics import CAPABILITIES_MAX, escaped, number, sync_times
+from tests.registry.test_agents import parser
 from tests.serve.client import ask
-from tests.serve.local_replica import LocalReplica, front_of
+from tests.serve.local_replica import ALONE, LocalReplica, front_of
 
 
 async def test_figures_are_shown() -> None:
@@ -27,10 +30,43 @@ async def test_figures_are_shown() -> None:
         "reachnode_link_accepted_total 2",
         'reachnode_http_answers_total{status="200"} 5',
         "reachnode_http_accept_failures_total 4",
+        "reachnode_http_streams_slow_total 0",
+        "reachnode_gossip_deltas_sent_total 3",
+        "reachnode_watchers 0",
+        "reachnode_stale_answers_total 0",
     ):
         assert line in lines
     figure = re.compile(r'[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [0-9.e+-]+')
     assert all(line.startswith("#") or figure.fullmatch(line) for line in lines)
+
+
+async def test_instances_are_counted_by_capability_and_state() -> None:
+    """As this node sees them; beyond so many capabilities they are counted together."""
+    replica = LocalReplica()
+    front = front_of(replica)
+    many = [f"c{at:03}" for at in range(CAPABILITIES_MAX + 5)]
+    for agent_id in ("a1", "a2", "a3"):
+        await replica.propose(Register(instance=parser(agent_id, *many)), deadline=0)
+    await ask(front, "POST", "/heartbeat", {"agent_id": "a2"})
+    wish = {"state": "disabled", "force": True}
+    await ask(front, "POST", "/api/v1/agents/a3/state", wish)
+    page = (await ask(front, "GET", "/metrics")).body.decode().splitlines()
+    assert 'reachnode_instances{capability="c000",state="pending"} 1' in page
+    assert 'reachnode_instances{capability="c000",state="healthy"} 1' in page
+    assert 'reachnode_instances{capability="(others)",state="disabled"} 5' in page
+    assert sum(line.startswith("reachnode_instances{") for line in page) == 3 * (
+        CAPABILITIES_MAX + 1
+    )
+    cluster = (await ask(front, "GET", "/api/v1/cluster")).json
+    assert cluster["agents"] == {"disabled": 1, "healthy": 1, "pending": 1}
+
+
+async def test_nothing_is_counted_before_the_table_is_there() -> None:
+    """No figure is better than a wrong one."""
+    front = front_of(LocalReplica(now=replace(ALONE, phase="loading")))
+    page = (await ask(front, "GET", "/metrics")).body.decode()
+    assert "reachnode_instances{" not in page
+    assert (await ask(front, "GET", "/api/v1/cluster")).json["agents"] == {}
 
 
 def test_labels_are_escaped() -> None:
