@@ -8,6 +8,7 @@ under way and no outcome is unknown, so that what went before is one known value
 
 import argparse
 import json
+import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,6 +18,7 @@ from typing import Any
 
 from sim.circumstances import draw_circumstances
 from sim.crew import Crew, Job
+from sim.histories import FAULTS, main_self_check
 from sim.linear import (
     OPERATIONS_MAX,
     Operation,
@@ -31,6 +33,8 @@ from sim.world import World
 
 HISTORIES_DEFAULT = 200
 GIVEN_UP_SHARE_MAX = 0.001
+PLANTED_EACH = 25
+"""Made-up histories of each fault that the search must reject."""
 OPERATIONS_WANTED = 40
 """A history is cut at the first place that allows it, from so many operations on."""
 
@@ -66,21 +70,38 @@ def run(args: argparse.Namespace) -> int:
             path.write_text(history["porcupine"], encoding="utf-8")
     given_up = verdicts[Verdict.GIVEN_UP]
     total = verdicts.total()
+    planted, rejected = self_check(args.seed)
     answer = {
         "histories": total,
         "operations": operations,
         "illegal": len(illegal),
         "given_up": given_up,
         "illegal_histories": illegal,
+        "planted": planted,
+        "rejected": rejected,
     }
     if args.json:
         print(json.dumps(answer, indent=2))
     else:
         print(f"{total} histories of {operations:,} operations: {len(illegal)} illegal,", end=" ")
         print(f"{given_up} given up")
+        print(f"self-check: {rejected} of {planted} histories with a planted fault are rejected")
         for name in illegal:
             print(f"  illegal: {name}")
-    return 1 if illegal or given_up > GIVEN_UP_SHARE_MAX * total else 0
+    is_blind = rejected < planted
+    return 1 if illegal or is_blind or given_up > GIVEN_UP_SHARE_MAX * total else 0
+
+
+def self_check(seed: int, histories: int = PLANTED_EACH) -> tuple[int, int]:
+    """Return how many illegal histories were made up, and how many the search rejects.
+
+    Legal ones are made up beside them; if one of those is rejected, nothing counts.
+    """
+    tallies = main_self_check(histories, random.Random(f"planted {seed}"))
+    planted = histories * len(FAULTS)
+    if tallies["legal"].rejected:
+        return planted, 0
+    return planted, sum(tallies[fault].rejected for fault in FAULTS)
 
 
 def _histories(args: argparse.Namespace, *, exports: bool) -> Iterator[Mapping[str, Any]]:
@@ -123,21 +144,34 @@ def cut(operations: Sequence[Operation]) -> list[list[Operation]]:
 
     The next one begins with a write of the value that was held, done before anything else.
     What a history can't take any more, because nothing could be cut, is left out together
-    with all that follows: half a history proves nothing.
+    with all that follows. What was under way then may have seen it, so its answers are left
+    out as well.
     """
     histories: list[list[Operation]] = []
     current: list[Operation] = []
     ends_at = float("-inf")
     for one in sorted(operations, key=lambda one: one.invoked_at):
+        if len(current) >= OPERATIONS_MAX:
+            current = _until(current, one.invoked_at)
+            break
         held = _held(current)
         if len(current) >= OPERATIONS_WANTED and held is not None and ends_at < one.invoked_at:
             histories.append(current)
             current = [_write(one, value=held, before=one.invoked_at)]
         current.append(one)
         ends_at = max(ends_at, one.returned_at if one.returned_at is not None else float("inf"))
-        if len(current) >= OPERATIONS_MAX:
-            break
     return [*histories, current] if current else histories
+
+
+def _until(history: Sequence[Operation], time: float) -> list[Operation]:
+    """Return what was known of a history at a time: no answer that came later."""
+    known = []
+    for one in history:
+        if one.returned_at is not None and one.returned_at < time:
+            known.append(one)
+        elif one.kind != "read":
+            known.append(replace(one, returned_at=None, index=None))
+    return known
 
 
 def _held(history: Sequence[Operation]) -> Value:
