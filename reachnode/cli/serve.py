@@ -21,8 +21,13 @@ def run(args: argparse.Namespace) -> int:
     """Run a node; return its exit status."""
     # Late: only this command needs the node, and the others start faster without it.
     from reachnode.node.logs import configure_logs
-    from reachnode.node.start import make_replica, run_process
+    from reachnode.peers.raft.failstop import FailStop
 
+    try:
+        # Whatever the engine is, it is found out when it is loaded.
+        from reachnode.node.start import make_replica, run_process
+    except FailStop as stop:
+        return fail(f"{stop} ({stop.remedy})", status=stop.status)
     try:
         config = config_of(args, os.environ)
     except ConfigError as error:

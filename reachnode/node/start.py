@@ -19,7 +19,7 @@ from reachnode.node.node import Node, StartError, Told
 from reachnode.node.notify import READY, STOPPING, notify
 from reachnode.node.ports import RunningReplica
 from reachnode.peers.link import LinkSettings
-from reachnode.peers.raft.failstop import FailStop
+from reachnode.peers.raft.failstop import CAUSE_BY_WORD, FailStop
 from reachnode.peers.raft.replica import Replica, Surroundings
 from reachnode.peers.raft.settings import RaftSettings
 from reachnode.peers.secrets import ClusterSecrets, SecretError
@@ -218,7 +218,9 @@ def ended(error: BaseException) -> int:
         if isinstance(cause, StartError | OSError):
             return failed(str(cause))
     LOG.critical("a fault of ours ended the node", exc_info=error)
-    return failed("a fault of ours ended the node; the log has it")
+    fault = CAUSE_BY_WORD["internal_fault"]
+    said = f"{fault.word}: a fault of ours ended the node; the log has it ({fault.remedy})"
+    return failed(said, status=fault.status)
 
 
 def leaves(error: BaseException) -> Iterator[BaseException]:

@@ -104,8 +104,8 @@ def test_a_fault_of_ours_is_logged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     """The log has the traceback, the terminal one line."""
-    assert run_process(config(tmp_path), broken(KeyError("x")), io.StringIO()) == 1
-    assert capsys.readouterr().err.startswith("reachnode: a fault of ours")
+    assert run_process(config(tmp_path), broken(KeyError("x")), io.StringIO()) == 74
+    assert capsys.readouterr().err.startswith("reachnode: internal_fault: a fault of ours")
     assert "KeyError" in caplog.text
 
 

@@ -22,14 +22,16 @@ from pysyncobj.node import Node
 from pysyncobj.transport import Transport
 from pysyncobj.version import VERSION
 
+from reachnode.peers.raft.failstop import failstop
 from reachnode.peers.raft.opening import APPEND_BYTES_MAX, NEVER_SECONDS, Opening
 from reachnode.world.sources import Sources
 
 SUPPORTED_VERSION = "0.3.17"
-assert VERSION == SUPPORTED_VERSION, (
-    f"pysyncobj {VERSION} is installed, but reachnode knows {SUPPORTED_VERSION} only: "
-    f"install pysyncobj=={SUPPORTED_VERSION}"
-)
+if VERSION != SUPPORTED_VERSION:
+    raise failstop(
+        "engine_mismatch",
+        f"pysyncobj {VERSION} is installed, but reachnode knows {SUPPORTED_VERSION} only",
+    )
 
 
 class EngineLog(Protocol):

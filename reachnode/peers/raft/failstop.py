@@ -45,8 +45,8 @@ CAUSES = (
     ),
     Cause(
         status=74,
-        word="engine_failed",
-        meaning="The consensus engine raised an error that it must never raise.",
+        word="internal_fault",
+        meaning="Something happened that must never happen: a fault of ours. The log has it.",
         remedy="Start the node again and report the log; nothing acknowledged is lost.",
     ),
     Cause(
@@ -66,12 +66,6 @@ CAUSES = (
         word="identity_mismatch",
         meaning="The data directory belongs to another member or another cluster.",
         remedy="Check `node.id` and `node.data_dir`; a directory is never shared or renamed.",
-    ),
-    Cause(
-        status=78,
-        word="sync_failed",
-        meaning="The disk refused to make a write durable, and reading it back found it changed.",
-        remedy="Check the disk; on a new one start empty, then `reachnode cluster replace ID`.",
     ),
     Cause(
         status=79,

@@ -22,6 +22,7 @@ from hashlib import blake2b
 import msgspec
 
 from reachnode.peers.raft.disk import Note
+from reachnode.peers.raft.failstop import failstop
 from reachnode.peers.raft.messages import Greet
 from reachnode.peers.raft.records import Damaged, seal, unseal
 from reachnode.registry.state import State
@@ -47,14 +48,16 @@ def read_identity(data: bytes) -> Identity:
     """Return an identity.
 
     Raises:
-        Damaged: The checksum does not match, or it is of a later format.
+        Damaged: The checksum does not match.
+        FailStop: It is of a later format.
     """
     try:
         identity = msgspec.msgpack.decode(unseal("identity", data), type=Identity)
     except msgspec.MsgspecError as error:
         raise Damaged("identity", 4, str(error)) from error
     if identity.format != 1:
-        raise Damaged("identity", 4, f"format {identity.format} is of a later version")
+        what = f"the data directory has format {identity.format}, this release knows 1"
+        raise failstop("format_unknown", what)
     return identity
 
 

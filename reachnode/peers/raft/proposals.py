@@ -389,4 +389,4 @@ def is_readable(envelope: bytes) -> bool:
         return False
 
 
-NO_LEADER = "no majority of the voters is connected: nothing was changed; try again"
+NO_LEADER = "no majority of the voters is connected: this attempt changed nothing; try again"

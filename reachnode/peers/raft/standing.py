@@ -237,6 +237,9 @@ class Standing:
         greet = self.greets.get(member)
         if greet is None:
             return Refused("invalid_request", f"{member} is not connected to this node")
+        if member in self.admissions.amnesiac:
+            why = f"{member} came back with an old copy of its disk: empty it and start it anew"
+            return Refused("invalid_request", why)
         newest = self.newest_admission()
         behind = [
             peer

@@ -104,7 +104,10 @@ def test_another_version_of_the_library_is_not_started_with() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
     )
     assert done.returncode != 0
-    assert "pysyncobj 0.3.18 is installed, but reachnode knows 0.3.17 only" in done.stderr
+    assert (
+        "engine_mismatch: pysyncobj 0.3.18 is installed, but reachnode knows 0.3.17 only"
+        in done.stderr
+    )
 
 
 def test_pickle_is_out_of_reach() -> None:

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reachnode.peers.raft.disk import Note
+from reachnode.peers.raft.failstop import FailStop
 from reachnode.peers.raft.identity import (
     Admissions,
     Founding,
@@ -89,7 +90,7 @@ def test_an_identity_that_was_sealed_but_is_none_is_damage() -> None:
 def test_an_identity_of_a_later_format_is_not_guessed_at() -> None:
     """The node says that it is too old."""
     later = msgspec.structs.replace(Identity(member="n1", incarnation="i"), format=2)
-    with pytest.raises(Damaged, match="later version"):
+    with pytest.raises(FailStop, match=r"format_unknown.*format 2"):
         read_identity(pack_identity(later))
 
 
