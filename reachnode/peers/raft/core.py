@@ -194,7 +194,9 @@ class Core:
             for peer, ack in self.held.released_counts(durable):
                 self.inbound.count(peer, ack)
             self.upkeep.finish_snapshot()
-        self.tick()
+        # What a follower's disk has takes no step here: the leader says what is committed.
+        if self.running is None or self.running.engine.is_leader:
+            self.tick()
 
     def tick(self) -> None:
         """Do one step; see the top of this module.

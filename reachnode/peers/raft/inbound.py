@@ -184,7 +184,7 @@ class Inbound:
             raft.engine.receive(
                 peer, to_engine(Ack(message.term, message.next_index, False, False))
             )
-        elif not message.success:
+        elif not message.success or self._says_nothing_new(peer, message):
             raft.engine.receive(peer, to_engine(message))
         else:
             held = HeldMessage(
@@ -197,6 +197,11 @@ class Inbound:
             countable = core.held.incoming(held, core.durable())
             if countable is not None:
                 self.count(peer, countable)
+
+    def _says_nothing_new(self, peer: str, ack: Ack) -> bool:
+        """Return whether an acknowledgement, as that of a heartbeat, only shows that it lives."""
+        counted = self._raft().engine.match_index(peer)
+        return ack.next_index - 1 <= counted and peer not in self._core.transfers.sending
 
     def count(self, peer: str, ack: Ack) -> None:
         """Let the engine count an acknowledgement."""
