@@ -114,6 +114,8 @@ def test_only_what_was_told_and_is_right_counts_as_committed() -> None:
     assert "told was 1" in faults(ledger, right)
     ledger.commit_told = 2
     assert not faults(ledger, right)
+    ledger.settled(6)
+    assert "2 committed entries were durable, 1 are there" in faults(ledger, holding())
 
 
 def test_what_a_kill_leaves_may_still_be_lost() -> None:
@@ -123,10 +125,37 @@ def test_what_a_kill_leaves_may_still_be_lost() -> None:
     assert not faults(ledger, holding())
     assert "journal" in faults(ledger, holding(entry(2), entry(3))), "it was not there any more"
     ledger.submitted(1, WriteVote(term=0, voted_for=None, notes={}))
+    ledger.settled(1)
+    assert not faults(ledger, holding()), "the journal is not written anew"
     ledger.submitted(2, RewriteJournal(base_index=1, base_term=0, entries=(entry(2),)))
     ledger.settled(2)
     assert "journal" in faults(ledger, holding())
     assert not faults(ledger, holding(entry(2)))
+
+
+def test_names_become_durable_with_the_journal_written_anew() -> None:
+    """A snapshot that a killed process named is not named again, and is durable from then on."""
+    ledger = founded(AppendEntry(entry(2)))
+    ledger.commit([entry(2)])
+    ledger.settled(4)
+    ledger.submitted(5, SealSnapshot(name="snapshot.new", index=2))
+    loaded = replace(holding(entry(2)), snapshot=(2, 1, state_at(2)), commit_index=2)
+    ledger.reborn(loaded, has_lost_power=False)
+    assert not faults(ledger, holding(entry(2)))
+    ledger.submitted(1, RewriteJournal(base_index=1, base_term=0, entries=(entry(2),)))
+    ledger.settled(1)
+    assert "snapshot is neither" in faults(ledger, holding(entry(2)))
+    assert not faults(ledger, loaded)
+
+
+def test_a_number_speaks_of_one_process() -> None:
+    """What a killed process wrote under a number is not settled by another's."""
+    ledger = Ledger()
+    ledger.submitted(1, WriteIdentity(pack_identity(UNFOUNDED)))
+    ledger.reborn(Loaded(identity=UNFOUNDED, notes={}), has_lost_power=False)
+    ledger.submitted(1, FOUNDING[1])
+    ledger.settled(1)
+    assert not faults(ledger, Loaded(identity=None, notes={}))
 
 
 def test_what_a_power_loss_leaves_is_durable() -> None:
@@ -147,6 +176,19 @@ def test_an_unfounded_directory_is_its_identity() -> None:
     assert faults(ledger, nothing)
     assert not faults(ledger, unfounded)
     ledger.reborn(unfounded, has_lost_power=True)
+    for number, write in enumerate(FOUNDING, start=1):
+        ledger.submitted(number, write)
+    ledger.settled(3)
+    assert not faults(ledger, EMPTY)
+
+
+def test_a_founding_begun_anew_has_no_snapshot() -> None:
+    """A snapshot gets its name behind the identity of a member: without that, there is none."""
+    ledger = founded()
+    ledger.identity.later, ledger.identity.sure = [(3, ledger.identity.sure)], None
+    ledger.commit([entry(2)])
+    ledger.submitted(4, SealSnapshot(name="snapshot.new", index=2))
+    ledger.reborn(Loaded(identity=None, notes={}), has_lost_power=True)
     for number, write in enumerate(FOUNDING, start=1):
         ledger.submitted(number, write)
     ledger.settled(3)
