@@ -11,7 +11,7 @@ from reachnode.cli.flags import add_node_flags, api_of
 from reachnode.cli.output import EXIT_OK, EXIT_USAGE, fail, say, say_json, table
 from reachnode.cli.parsers import Commands, add_command
 
-COLUMNS = ("agent_id", "agent", "state", "capabilities", "index")
+COLUMNS = ("agent_id", "agent", "state", "home", "age_ms", "load", "capabilities", "index")
 FILTERS = ("capability", "agent", "zone", "state")
 PATH = "/api/v1/agents"
 

@@ -13,6 +13,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 TIMEOUT_SECONDS = 15.0
 ANSWER_BYTES_MAX = 64 << 20
+KEY = "Idempotency-Key"
 ELSEWHERE = frozenset({"not_leader", "unknown_outcome", "too_stale", "shutting_down", "no_quorum"})
 """Codes after which another node may do better."""
 
@@ -58,9 +59,13 @@ class Api:
         said = {name: value for name, value in (query or {}).items() if value is not None}
         return self._ask("GET", f"{path}?{urlencode(said)}" if said else path)
 
+    def question(self, path: str, document: Any) -> Any:
+        """Return what a node answers to a question that has a body; it changes nothing."""
+        return self._ask("POST", path, document)
+
     def change(self, method: str, path: str, document: Any = None) -> Any:
         """Return what a node answers to a change, made once whoever answers."""
-        return self._ask(method, path, document, {"Idempotency-Key": secrets.token_hex(16)})
+        return self._ask(method, path, document, {KEY: secrets.token_hex(16)})
 
     def _ask(
         self,
@@ -92,7 +97,7 @@ class Api:
             except NotReached as error:
                 failures.append(f"{node} ({error})")
             except (OSError, http.client.HTTPException) as error:
-                may_have_happened |= method != "GET"
+                may_have_happened |= KEY in every
                 failures.append(f"{node} ({str(error) or type(error).__name__})")
         if may_have_happened:
             # What one node couldn't do says nothing of what another may have done.

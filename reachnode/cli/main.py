@@ -6,11 +6,11 @@ import sys
 from collections.abc import Sequence
 
 from reachnode import __version__
-from reachnode.cli import agents, bench, cluster, config, serve, sim, status, version
+from reachnode.cli import agents, bench, cluster, config, discover, serve, sim, status, version
 from reachnode.cli.api import NodeRefused, NoNodeAnswered, WrongUrl
 from reachnode.cli.output import EXIT_NO, EXIT_NO_NODE, EXIT_USAGE, fail
 
-COMMANDS = (serve, status, agents, cluster, config, sim, bench, version)
+COMMANDS = (serve, status, agents, discover, cluster, config, sim, bench, version)
 
 
 def parser() -> argparse.ArgumentParser:

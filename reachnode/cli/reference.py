@@ -1,4 +1,4 @@
-"""The reference pages that are made of the code: commands, settings, exit statuses.
+"""The reference pages that are made of the code: commands, paths, settings, exit statuses.
 
 A test says when a page is stale. To renew them:
 `python -c "from reachnode.cli.reference import write_pages; write_pages('docs/reference')"`.
@@ -13,6 +13,7 @@ from reachnode.cli.main import parser
 from reachnode.cli.output import STATUSES
 from reachnode.model.config import NodeConfig, settings
 from reachnode.peers.raft.failstop import CAUSES
+from reachnode.serve.paths import ROUTES
 
 HEAD = ("| option | meaning |", "| --- | --- |")
 HELP = frozenset({"--help"})
@@ -23,6 +24,7 @@ def pages() -> Mapping[str, str]:
     """Return every page by its file name."""
     return {
         "commands.md": "\n".join(commands_page()) + "\n",
+        "http-api.md": "\n".join(paths_page()) + "\n",
         "settings.md": "\n".join(settings_page()) + "\n",
         "exit-statuses.md": "\n".join(statuses_page()) + "\n",
     }
@@ -56,6 +58,23 @@ def commands_page() -> Iterator[str]:
         rows = list(option_rows(command, ASKING if asks else HELP))
         if rows:
             yield from ("", *HEAD, *rows)
+
+
+def paths_page() -> Iterator[str]:
+    """Yield the page of paths, line by line."""
+    yield "# HTTP API"
+    yield ""
+    yield "Each path of the client port, what it does, and how it may refuse beyond what any may."
+    yield "A node tells the rest of it: `GET /openapi.json` has every document, query and header."
+    yield "What a code means is on [the page of errors](errors.md)."
+    yield ""
+    yield "| method and path | does | query | refuses with |"
+    yield "| --- | --- | --- | --- |"
+    for route in ROUTES:
+        promise = route.operation
+        asked = ", ".join(f"`{name}`" for name in promise.query or ())
+        codes = ", ".join(f"`{code}`" for code in sorted({one.code for one in promise.refuses}))
+        yield f"| `{route.method} {route.path}` | {promise.summary} | {asked} | {codes} |"
 
 
 def asking() -> argparse.ArgumentParser:

@@ -36,7 +36,7 @@ def test_an_instance_comes_and_goes(
     )
     assert main(["agents"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1].split() == ["e:1", "e:1", "pending", "demo.echo", "1"]
+    assert lines[1].split() == ["e:1", "e:1", "pending", "-", "-", "-", "demo.echo", "1"]
     assert lines[2] == "1 instances"
     assert main(["agents", "show", "e:1"]) == 0
     assert json.loads(capsys.readouterr().out)["metadata"] == {"zone": "a"}

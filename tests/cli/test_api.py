@@ -86,6 +86,16 @@ def test_a_lost_answer_is_an_unknown_outcome(node: LiveNode) -> None:
         assert done["agent_id"] == "a"
 
 
+def test_a_lost_answer_to_a_question_is_no_loss(node: LiveNode) -> None:
+    """Another node is asked; a question changes nothing, so nothing is unknown."""
+    asked = {"capability": "x"}
+    with stranger(b"") as url, pytest.raises(NoNodeAnswered):
+        Api([url]).question("/api/v1/discover", asked)
+    with stranger(b"") as url:
+        got = Api([url, node.url]).question("/api/v1/discover", asked)
+        assert got["gap"]["code"] == "unknown_capability"
+
+
 def test_a_node_that_cannot_say_settles_nothing(node: LiveNode, second: LiveNode) -> None:
     """After an unknown outcome, another node's lack of a quorum is no refusal."""
     node.replica.answers = Unknown("late")

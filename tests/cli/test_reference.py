@@ -31,3 +31,12 @@ def test_every_default_is_told() -> None:
     assert "| `node.listen` | `--listen` | `REACHNODE_NODE__LISTEN` | `127.0.0.1:7400` |" in page
     assert "| `security.insecure` |  | `REACHNODE_SECURITY__INSECURE` | `false` |" in page
     assert "| `cluster.time_scale` |  | `REACHNODE_CLUSTER__TIME_SCALE` | `1` |" in page
+
+
+def test_every_path_is_listed() -> None:
+    """With what it does and how it may refuse."""
+    page = pages()["http-api.md"]
+    row = next(line for line in page.splitlines() if "`GET /api/v1/watch`" in line)
+    assert "Answer with changes of instances as they come." in row
+    assert "`from_index`" in row
+    assert "`index_expired`" in row
