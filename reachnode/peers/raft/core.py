@@ -166,10 +166,7 @@ class Core:
         self.tick()
 
     def received(self, peer: str, data: bytes) -> bool:
-        """Take a message of a peer, from either of its connections.
-
-        Returns:
-            Whether it called for a step; if not, `wake_at` has not come nearer.
+        """Take a message of a peer; return False if it made `wake_at` come no nearer.
 
         Raises:
             BadMessage: It makes no sense; the connection is to be broken.
