@@ -4,8 +4,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import trio
 
-from tests.serve.client import ask
+from reachnode.serve.agents import SLICE
+from tests.serve.client import Got, ask
 from tests.serve.local_replica import ALONE, LocalReplica, front_of, sights_of
 
 
@@ -298,3 +300,24 @@ async def test_instances_are_listed_by_what_is_asked() -> None:
     assert page.json["next"] == "i0"
     assert await ids("limit=2&cursor=i0") == ["i1", "i2"]
     assert (await ask(front, "GET", "/api/v1/agents?state=lost")).status == 400
+
+
+async def test_a_long_list_is_of_one_moment() -> None:
+    """It is made in slices while others get their turn, and says of which index it is."""
+    front = front_of(LocalReplica())
+    for number in range(2 * SLICE):
+        await ask(front, "POST", "/register", body(f"i{number:03}"))
+    got: list[Got] = []
+
+    async def read() -> None:
+        got.append(await ask(front, "GET", "/api/v1/agents?limit=1000"))
+
+    async def change() -> None:
+        await ask(front, "DELETE", "/api/v1/agents/i099")
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(read)
+        nursery.start_soon(change)
+    (page,) = got
+    is_before = page.headers["x-reach-index"] == str(2 * SLICE)
+    assert len(page.json["items"]) == 2 * SLICE - (not is_before)
