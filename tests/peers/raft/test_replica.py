@@ -13,6 +13,7 @@ from reachnode.model.membership import Unknown
 from reachnode.peers.frames import LinkBroken
 from reachnode.peers.hello import Lane
 from reachnode.peers.raft.failstop import FailStop
+from reachnode.peers.raft.proposal import Fate
 from reachnode.peers.raft.settings import RaftSettings
 from reachnode.registry.commands import Advance
 from reachnode.registry.outcomes import Applied, Refused
@@ -93,12 +94,12 @@ async def test_leadership_is_given_away_by_who_has_it(jumps: None, tmp_path: Pat
         assert leader_of(processes) in others
 
 
-async def admitted(process: Process, member: str) -> Applied:
-    """Admit a member's new disk, once the process is connected to it, and return where."""
+async def asked(process: Process, member: str, kind: type[Applied | Refused]) -> Fate:
+    """Ask for a member's disk to be admitted until that ends in one way, and return it."""
     with trio.fail_after(PATIENCE_SECONDS):
         while True:
             fate = await process.replica.replace_member(member, deadline())
-            if isinstance(fate, Applied):
+            if isinstance(fate, kind):
                 return fate
             await trio.sleep(0.1)
 
@@ -108,16 +109,13 @@ async def test_a_wiped_disk_learns_until_it_is_replaced(jumps: None, tmp_path: P
     async with cluster(MemoryNetwork(), tmp_path) as (processes, nursery):
         applied = await advanced(processes["n1"])
         await processes["n2"].stop()
-        with trio.fail_after(PATIENCE_SECONDS):  # Until it is noticed that nobody is there.
-            while isinstance(
-                await processes["n1"].replica.replace_member("n2", deadline()), Applied
-            ):
-                await trio.sleep(0.1)
+        await asked(processes["n1"], "n2", Refused)  # Once it is noticed that nobody is there.
         shutil.rmtree(tmp_path / "n2")
         await nursery.start(processes["n2"].run)
         await processes["n2"].replica.wait_applied(applied.index, deadline=deadline())
         assert processes["n2"].replica.status().role == "learner"
-        fate = await admitted(processes["n1"], "n2")
+        fate = await asked(processes["n1"], "n2", Applied)
+        assert isinstance(fate, Applied)
         await processes["n2"].replica.wait_applied(fate.index, deadline=deadline())
         assert processes["n2"].replica.status().role in ("follower", "leader")
 
