@@ -139,9 +139,9 @@ class Watch:
 
 
 @contextmanager
-def watched(*nodes: NodeProcess) -> Iterator[list[Watch]]:
+def watched(*nodes: NodeProcess, query: str = "") -> Iterator[list[Watch]]:
     """Give a client that watches each node."""
-    watches = [Watch(node) for node in nodes]
+    watches = [Watch(node, query) for node in nodes]
     try:
         yield watches
     finally:

@@ -61,7 +61,7 @@ def test_an_agent_is_found_lost_and_found_again(tmp_path: Path) -> None:
     nodes = cluster_of(3, tmp_path)
     agents = [Agent(f"a{at}", nodes[(at + 2) % 3]) for at in range(3)]
     with running(*nodes), living(*agents):
-        nodes[0].insist("PUT", "/api/v1/settings", SWIFT, key="swift")
+        first = nodes[0].insist("PUT", "/api/v1/settings", SWIFT, key="swift")["index"]
         for at, agent in enumerate(agents):
             status, _, done = curl(nodes[at], "POST", "/register", agent.registration)
             assert (status, done["heartbeat_interval_ms"]) == (201, 300)
@@ -92,6 +92,8 @@ def test_an_agent_is_found_lost_and_found_again(tmp_path: Path) -> None:
                 watch.until_state("a0", "healthy")
             assert dict(found(nodes[0])) == dict.fromkeys(("a0", "a1", "a2"), "healthy")
         assert len(curl(nodes[1], "GET", "/api/v1/agents?state=healthy")[2]["items"]) == 3
+        with watched(nodes[2], query=f"?from_index={first}") as (resumed,):
+            resumed.until(lambda states: list(states.values()) == ["healthy"] * 3)
 
 
 def test_a_node_that_is_cut_off_answers_and_changes_nothing(tmp_path: Path) -> None:
