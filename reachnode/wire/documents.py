@@ -128,8 +128,12 @@ def strays(document: object, kind: Any, *, at: str = "") -> Iterator[Stray]:
             yield Stray(at=place, closest=close[0] if close else None)
 
 
+@functools.cache
 def noun_of(kind: Any) -> tuple[type[msgspec.Struct] | None, bool]:
-    """Return the noun in a field's type, and whether the field holds many of it."""
+    """Return the noun in a field's type, and whether the field holds many of it.
+
+    Kept, for there are few types and each document asks for many of them.
+    """
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         return kind, False
     if get_origin(kind) in (UnionType, Union):
