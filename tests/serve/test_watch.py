@@ -138,6 +138,7 @@ async def test_a_watch_begins_with_everything(autojump_clock: MockClock) -> None
         assert await there.told() == [("state", "a1")]
         await replica.propose(Deregister(agent_id="a1"), deadline=0)
         assert await there.told() == [("delete", "a1")]
+        assert trio.current_time() < 1, "nothing waited for the next keep-alive"
     _ = autojump_clock
 
 
