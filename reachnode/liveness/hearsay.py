@@ -108,6 +108,23 @@ class Hearsay:
         beats = [one.beat for one in self.about(agent_id) if one.incarnation == incarnation]
         return max(beats, default=0)
 
+    def may_beat(self, agent_id: str, incarnation: int, *, since: float) -> bool:
+        """Return whether an instance beats, for all that is known, to a node now silent.
+
+        Args:
+            agent_id: The instance.
+            incarnation: Which of its registrations.
+            since: Nodes that were heard last before this moment don't count.
+        """
+        for voice in self._voices.values():
+            said = voice.sights.get(agent_id)
+            if said is None or voice.is_live or voice.heard_at < since:
+                continue
+            sight = said[1]
+            if sight.incarnation == incarnation and sight.beat and not sight.is_suspect:
+                return True
+        return False
+
     def of(self, node: str) -> tuple[str, ...]:
         """Return the instances a node has said something of."""
         voice = self._voices.get(node)

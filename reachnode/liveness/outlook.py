@@ -12,7 +12,7 @@ from reachnode.liveness.backlog import Backlog
 from reachnode.liveness.damping import Damper
 from reachnode.liveness.evidence import own_sight, report_of
 from reachnode.liveness.hearsay import Hearsay, Sight
-from reachnode.liveness.leases import Leases
+from reachnode.liveness.leases import Leases, lease_ms
 from reachnode.liveness.mass_loss import doubted, is_mass_loss
 from reachnode.liveness.placement import ranked
 from reachnode.liveness.probes import DOUBT_SECONDS, Probes
@@ -174,20 +174,17 @@ class Outlook:
         news = self._hearsay.take(delta, now=now)
         for report in delta.reports:
             agent_id = report.agent_id
-            if self._leases.release(agent_id, incarnation=report.incarnation, beat=report.beat):
+            beat = 0 if report.is_suspect else report.beat
+            if self._leases.release(agent_id, incarnation=report.incarnation, beat=beat):
                 self._sayings.say(agent_id)
-            if report.beat and report.self_check and not report.is_suspect:
+            if beat and report.self_check:
                 self._probes.stood(agent_id, at=now - max(0, report.age_ms) / 1000)
         if not was_live:
             self._live |= {delta.node}
         self._news(news)
 
     def members(self, nodes: Collection[str]) -> None:
-        """Believe only these nodes from now on: the members, without one that starts anew.
-
-        A start is newer by its boot. Where the link knows better (the node's clock was put
-        back), call this without the node, and then with it.
-        """
+        """Believe only these nodes from now on: the members, without one that starts anew."""
         news = self._hearsay.retain(nodes)
         self._live = frozenset((self._me, *self._hearsay.live))
         self._news(news)
@@ -244,10 +241,11 @@ class Outlook:
         return self._probes.second(agent_id, incarnation, self._state.settings.probes, now=now)
 
     def opined(self, order: ProbeOrder, fault: str, *, now: float) -> bool:
-        """Take the result of such a probe; return the opinion: whether it answered well."""
+        """Take the result of such a probe; return the opinion: it answers, or it is heard."""
         if not fault:
             self.called(order.agent_id, now=now)
-        return not fault
+        record = self._state.agents.get(order.agent_id)
+        return not fault or (record is not None and self._is_heard(record))
 
     def opinion(self, agent_id: str, incarnation: int, *, is_reached: bool) -> None:
         """Take the opinion this node asked for. One that never comes needs no call."""
@@ -339,8 +337,7 @@ class Outlook:
         self._proposals.forget(agent_id)
         self._seen.forget(agent_id)
 
-    def _news(self, agent_ids: Sequence[str]) -> None:
-        """Look at instances again, at once if they are few, else in turns."""
+    def _news(self, agent_ids: Sequence[str]) -> None:  # at once if few, else in turns
         for agent_id in agent_ids[:RECHECKS_MAX]:
             self._again(agent_id)
         self._backlog.add(agent_ids[RECHECKS_MAX:])
@@ -365,10 +362,7 @@ class Outlook:
         return seen is not None and seen.raw in {"pending", "suspect"}
 
     def _probers(self, agent_id: str) -> tuple[str, ...]:
-        """Return the nodes that may probe an instance, the one that does first.
-
-        A home that is in doubt comes last, so that its instances are probed from elsewhere.
-        """
+        """Return who may probe an instance, first who does; a home in doubt comes last."""
         seen = self._seen.get(agent_id)
         home = seen.liveness.home if seen else None
         return ranked(agent_id, self._live, last=home if home in self._doubted else None)
@@ -385,7 +379,14 @@ class Outlook:
         record = self._state.agents.get(agent_id)
         if record is None or record.standing or record.instance.incarnation != incarnation:
             return False
-        return not self.of(record).is_beating
+        return not self._is_heard(record)
+
+    def _is_heard(self, record: Record) -> bool:
+        """Return whether it beats; when its home falls silent it has a lease to find another."""
+        one = record.instance
+        since = self._now - lease_ms(self._state, one.heartbeat) / 1000
+        may_beat = self._hearsay.may_beat(one.agent_id, one.incarnation, since=since)
+        return may_beat or self.of(record).is_beating
 
     def _is_to_return(self, agent_id: str, incarnation: int) -> bool:
         """Return whether an instance may be found up: it is down, and isn't flapping."""

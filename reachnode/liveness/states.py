@@ -56,7 +56,8 @@ def joined(
     fitting.sort(key=lambda one: one.node)
     lease = max(
         (one for one in fitting if one.beat),
-        key=lambda one: (one.node in live, one.beat, one.node),
+        # One that ran out never overrules one that holds, whatever beats were counted where.
+        key=lambda one: (one.node in live, not one.is_suspect, one.beat, one.node),
         default=None,
     )
     failing = [one.node for one in fitting if one.reach == "failed" and one.node in live]

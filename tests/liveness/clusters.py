@@ -47,7 +47,7 @@ class Cluster:
         self.state, _ = EFFECTS[type(command)](before, self.index, command)
         changed = [
             agent_id
-            for agent_id in {*before.agents, *self.state.agents}
+            for agent_id in sorted({*before.agents, *self.state.agents})
             if before.agents.get(agent_id) is not self.state.agents.get(agent_id)
         ]
         for outlook in self.nodes.values():

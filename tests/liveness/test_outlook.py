@@ -18,7 +18,7 @@ from reachnode.registry.commands import (
     Register,
     SetAgentState,
 )
-from tests.liveness.clusters import BEAT, TICK, alone, homes, three
+from tests.liveness.clusters import BEAT, TICK, Cluster, alone, homes, three
 from tests.liveness.crowds import instance, registered
 
 
@@ -333,3 +333,54 @@ def test_whatever_happens_the_beating_stay(seed: int) -> None:
         assert {cluster.seen(agent_id, node).home for node in cluster.nodes} == {
             cluster.homes[agent_id]
         }
+
+
+def apart(cluster: Cluster, node: str, seconds: float) -> None:
+    """Let time pass while a node is cut off."""
+    cluster.cut = {node}
+    cluster.run(seconds)
+    cluster.cut = set()
+
+
+def unreachable(cluster: Cluster) -> None:
+    """Let every probe fail from now on."""
+    cluster.reachable = lambda _node, _agent_id: False
+
+
+def test_a_silent_home_leaves_time_to_find_another() -> None:
+    """Probes that failed all along don't condemn an instance in the moment its home goes."""
+    cluster = three("a1")
+    unreachable(cluster)
+    cluster.homes = {"a1": "n3"}
+    cluster.run(30.0)
+    cluster.homes = {}  # It is on its way to another home.
+    apart(cluster, "n3", 8.0)
+    assert cluster.commands == []
+    cluster.homes = {"a1": "n1"}
+    apart(cluster, "n3", 20.0)
+    assert cluster.commands == []
+    assert cluster.seen("a1", "n2").home == "n1"
+
+
+def test_a_node_that_hears_it_vouches_for_it() -> None:
+    """A newcomer that only knows failing probes is told by the one it asks."""
+    cluster = three("a1")
+    unreachable(cluster)
+    cluster.homes = {"a1": "n2"}
+    apart(cluster, "n3", 20.0)
+    apart(cluster, "n2", 4.0)
+    assert cluster.commands == []
+
+
+def test_a_lease_that_ran_out_overrules_none_that_holds() -> None:
+    """Whichever node counted more beats before they were apart."""
+    cluster = three("a1")
+    unreachable(cluster)
+    cluster.homes = {"a1": "n2"}
+    apart(cluster, "n3", 60.0)
+    cluster.homes = {"a1": "n3"}
+    apart(cluster, "n2", 13.0)
+    cluster.run(0.5)
+    assert {cluster.seen("a1", node).home for node in cluster.nodes} == {"n3"}
+    assert {cluster.seen("a1", node).is_beating for node in cluster.nodes} == {True}
+    assert cluster.commands == []
