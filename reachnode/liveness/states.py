@@ -54,12 +54,7 @@ def joined(
     incarnation = record.instance.incarnation
     fitting = [one for one in sights if one.incarnation == incarnation]
     fitting.sort(key=lambda one: one.node)
-    lease = max(
-        (one for one in fitting if one.beat),
-        # One that ran out never overrules one that holds, whatever beats were counted where.
-        key=lambda one: (one.node in live, not one.is_suspect, one.beat, one.node),
-        default=None,
-    )
+    lease = _holding(fitting, live)
     failing = [one.node for one in fitting if one.reach == "failed" and one.node in live]
     reaching = [one.node for one in fitting if one.reach == "good" and one.node in live]
     is_current = lease is not None and lease.node in live
@@ -84,6 +79,18 @@ def joined(
         unreachable_from=tuple(failing),
         is_beating=is_beating,
         fault=next((one.fault for one in fitting if one.fault and one.node in live), ""),
+    )
+
+
+def _holding(sights: Sequence[Sight], live: Container[str]) -> Sight | None:
+    """Return the lease that holds: the latest, of a live node, and none that ran out beside it.
+
+    One that ran out never overrules one that holds, whatever beats were counted where.
+    """
+    return max(
+        (one for one in sights if one.beat),
+        key=lambda one: (one.node in live, not one.is_suspect, one.beat, one.node),
+        default=None,
     )
 
 
