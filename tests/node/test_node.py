@@ -148,3 +148,29 @@ async def test_a_taken_address_is_said() -> None:
     await life.network.listen(LISTEN)
     with pytest.raises(StartError, match=r"node.listen: 127.0.0.1:7400 can't be listened on"):
         await life.run()
+
+
+@pytest.mark.parametrize(
+    ("listen", "peer_listen", "status"),
+    [
+        ("127.0.0.1", "127.0.0.1", 201),
+        ("10.0.0.1", "127.0.0.1", 422),
+        ("127.0.0.1", "10.0.0.1", 422),
+    ],
+)
+async def test_only_a_local_node_takes_local_agents(
+    autojump_clock: Any, listen: str, peer_listen: str, status: int
+) -> None:
+    """Clients and peers on loopback, or an endpoint there means another place for each node."""
+    place = Address(listen, 7400)
+    peers = Address(peer_listen, 7401)
+    life = Life(NodeConfig(listen=place, peer_listen=peers, insecure=True))
+    capability = {"name": "demo.echo", "endpoint": "http://127.0.0.1:9/"}
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(life.run)
+        await life.is_ready.wait()
+        client = await life.network.connect(place, 1)
+        body = {"agent_id": "a", "capabilities": [capability]}
+        assert (await life.ask(client, "POST", "/register", body)).status == status
+        await life.signals.send(signal.SIGTERM)
+    assert life.node.lookout.gossip.client_address == str(place)

@@ -4,10 +4,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import trio
 
+from reachnode.registry.commands import Register
 from reachnode.registry.outcomes import Refused
 from reachnode.serve.front import Front
-from tests.serve.client import ask
+from reachnode.serve.names import SLICE
+from tests.registry.test_agents import parser
+from tests.serve.client import Got, ask
 from tests.serve.local_replica import ALONE, LocalReplica, front_of
 
 PATH = "/api/v1/discover"
@@ -113,3 +117,22 @@ async def test_a_question_may_wait_for_its_own_change() -> None:
     front = await with_agents("a1")
     got = await ask(front, "POST", f"{PATH}?min_index=1", {"capability": "demo.echo"})
     assert len(got.json["candidates"]) == 1
+
+
+async def test_an_answer_is_of_the_index_it_names() -> None:
+    """Though the table changes while close names are looked up."""
+    replica = LocalReplica()
+    front = front_of(replica)
+    every = [f"c{at:04}" for at in range(3 * SLICE)]
+    await replica.propose(Register(instance=parser("a1", *every)), deadline=0)
+    got: list[Got] = []
+
+    async def look() -> None:
+        got.append(await ask(front, "POST", PATH, {"capability": "late"}))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(look)
+        await trio.lowlevel.checkpoint()
+        await replica.propose(Register(instance=parser("a2", "late")), deadline=0)
+    (answer,) = got
+    assert len(answer.json["candidates"]) == (answer.json["index"] == 2)
