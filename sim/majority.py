@@ -22,8 +22,12 @@ def holders_of_entry(
     return [
         member.id
         for member in members
-        if admissions.admitted(member.id, state, notes) == member.incarnation
-        and _holds_entry(member, index, term)
+        # A dead one may have been wiped since it acknowledged: one disk less, which is borne.
+        if not member.is_alive
+        or (
+            admissions.admitted(member.id, state, notes) == member.incarnation
+            and _holds_entry(member, index, term)
+        )
     ]
 
 
